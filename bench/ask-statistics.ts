@@ -1,6 +1,6 @@
-// Measures the latency of Fetch Campaign Stats, in a process of its own: reads its plan from the command line and prints latencies as
-// JSON. Servers take turns, so that a slow moment of the machine affects all of them. Bodies take turns too, so that each metric and
-// attribution type is requested equally often.
+// Measures the latency of Fetch Campaign Stats, in a process of its own: reads its plan from the command line and prints latencies
+// as JSON. Servers take turns, so that a slow moment of the machine affects all of them. Bodies take turns too, so that each metric
+// and attribution type is requested equally often.
 import { Agent, request } from 'node:http'
 import { customerIdOf, MONTH } from './population.ts'
 import { waitUntilApplied } from './processes.ts'

@@ -1,5 +1,5 @@
-// The baseline of the bench: a bare Fastify route with the authentication and schema of Track Events, without a store. Prints its port
-// when it listens.
+// The baseline of the bench: a bare Fastify route with the authentication and schema of Track Events, without a store. Prints its
+// port when it listens.
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'

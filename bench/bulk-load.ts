@@ -1,14 +1,14 @@
-// Fills a store with months of campaigns in minutes, without HTTP, log and pipeline, and produces the same tables. It inserts facts with
-// the store's own functions, in the order of their keys and in few large transactions; the statistics are the sum of `contributions`
-// over all people, added once at the end. `tidings statistics verify` finds no difference afterwards.
+// Fills a store with months of campaigns in minutes, without HTTP, log and pipeline, and produces the same tables. It inserts facts
+// with the store's own functions, in the order of their keys and in few large transactions; the statistics are the sum of
+// `contributions` over all people, added once at the end. `tidings statistics verify` finds no difference afterwards.
 //
 // Facts are inserted in two rounds: those of the earlier campaigns, then those of the later ones. The facts of the second round go
-// between those of the first, so the pages of the file are about as full as in a store that grew day by day. After a single round every
-// page would be full, and every later insert would split one.
+// between those of the first, so the pages of the file are about as full as in a store that grew day by day. After a single round
+// every page would be full, and every later insert would split one.
 //
-// Memory holds the people of one transaction and the sum of all cells, whose number does not depend on the number of people. Users and
-// events get numbers as if log entries from `FIRST_POSITION` on had created them. The store must not be open elsewhere. A failure in
-// the middle leaves facts without statistics, which `statistics rebuild` would count.
+// Memory holds the people of one transaction and the sum of all cells, whose number does not depend on the number of people. Users
+// and events get numbers as if log entries from `FIRST_POSITION` on had created them. The store must not be open elsewhere. A
+// failure in the middle leaves facts without statistics, which `statistics rebuild` would count.
 import { CellSum } from '../src/core/statistics/cells.ts'
 import { contributions } from '../src/core/statistics/contributions.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'

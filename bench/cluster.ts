@@ -1,6 +1,6 @@
-// Measures Track Events over several processes on one machine: acknowledged and applied events per second with 1, 2 and 4 processes of
-// each role, with the log in PostgreSQL and in NATS JetStream, and the embedded server in the same run; and the processor time of each
-// program.
+// Measures Track Events over several processes on one machine: acknowledged and applied events per second with 1, 2 and 4 processes
+// of each role, with the log in PostgreSQL and in NATS JetStream, and the embedded server in the same run; and the processor time
+// of each program.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { Console } from 'node:console'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'

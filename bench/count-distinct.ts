@@ -18,9 +18,9 @@ export interface KindCount {
 }
 
 /**
- * The occurrences and the distinct customers of each kind of message event in the month, for every campaign, by platform and in total.
- * Leaves out locales and variations (which need memberships), delivery funnel, failures, conversions, uplift, control groups, and
- * merged users.
+ * The occurrences and the distinct customers of each kind of message event in the month, for every campaign, by platform and in
+ * total. Leaves out locales and variations (which need memberships), delivery funnel, failures, conversions, uplift, control
+ * groups, and merged users.
  */
 export function countDistinct(path: string): { readonly counts: readonly KindCount[]; readonly ms: number } {
   const file = new SqliteFile(path, { readonly: true })

@@ -1,6 +1,6 @@
-// Sends one load, in a process of its own: reads its plan from the command line and prints the result as JSON. Requests are serialised
-// in advance, except for the times of their events; of an answer it reads only the status and the length. On a machine with two
-// processors, a load generator that worked as hard as the server would measure itself.
+// Sends one load, in a process of its own: reads its plan from the command line and prints the result as JSON. Requests are
+// serialised in advance, except for the times of their events; of an answer it reads only the status and the length. On a machine
+// with two processors, a load generator that worked as hard as the server would measure itself.
 import { connect, type Socket } from 'node:net'
 import { percentile } from './results.ts'
 

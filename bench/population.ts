@@ -1,5 +1,5 @@
-// Generates the people of the statistics bench, with their facts in its campaigns over a month. Each person depends only on its number,
-// so every run has the same people, and a larger store only has more of them.
+// Generates the people of the statistics bench, with their facts in its campaigns over a month. Each person depends only on its
+// number, so every run has the same people, and a larger store only has more of them.
 import type { Group, Membership, MessageEvent, MessageKind } from '../src/core/campaigns/facts.ts'
 import type { Goal } from '../src/core/campaigns/goal.ts'
 

@@ -14,8 +14,8 @@ export interface StartedProcess {
 }
 
 /**
- * Starts a script or a source file of this project and waits for its first line of output. If the process ends before that or takes too
- * long, kills it and rejects.
+ * Starts a script or a source file of this project and waits for its first line of output. If the process ends before that or takes
+ * too long, kills it and rejects.
  */
 export async function startProcess(
   file: string,

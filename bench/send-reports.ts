@@ -1,6 +1,6 @@
 // Reports one send to a server, in a process of its own: reads its plan from the command line and prints the times of the
-// acknowledgements as JSON. The people are those of `bulk-load.ts` in shuffled order, and new ones if there are not enough. Each is in
-// the audience of one campaign; after the audiences, message events follow kind by kind.
+// acknowledgements as JSON. The people are those of `bulk-load.ts` in shuffled order, and new ones if there are not enough. Each is
+// in the audience of one campaign; after the audiences, message events follow kind by kind.
 import { Agent, request } from 'node:http'
 import type { MessageKind } from '../src/core/campaigns/facts.ts'
 import { CAMPAIGNS, customerIdOf, randomFrom } from './population.ts'

@@ -1,5 +1,5 @@
-// Measures campaign statistics over stores of different sizes: whether answers stay as fast with more facts, what plain SQL over the
-// facts costs instead, how fast message events are applied, and the cost of a recount and of storage.
+// Measures campaign statistics over stores of different sizes: whether answers stay as fast with more facts, what plain SQL over
+// the facts costs instead, how fast message events are applied, and the cost of `statistics verify` and of storage.
 import { Console } from 'node:console'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -233,8 +233,8 @@ function toAsked(server: ServedStore, changed: readonly string[]): AskedServer {
 }
 
 /**
- * The rates at which the message events of a send are acknowledged and applied: from the first acknowledgement until the last, and until
- * the pipeline has applied all.
+ * The rates at which the message events of a send are acknowledged and applied: from the first acknowledgement until the last, and
+ * until the pipeline has applied all.
  */
 async function measureReports({ url, headers, campaignIds, store }: ServedStore, send: number): Promise<Reported> {
   const plan = { url, headers, campaignIds, people: store.loaded.people, send }

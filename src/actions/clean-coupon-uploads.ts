@@ -16,8 +16,8 @@ const CODES_PER_STEP_MAX = 2_500
 const RETRY_AFTER_SECONDS = 10
 
 /**
- * Removes the codes of an upload that was given up. Several processes may do so at once. Throws AppError `unavailable` after `waitMs`;
- * codes removed by then stay removed.
+ * Removes the codes of an upload that was given up. Several processes may do so at once. Throws AppError `unavailable` after
+ * `waitMs`; codes removed by then stay removed.
  */
 export async function cleanUpload(database: Database, firstCouponId: number, waitMs: number): Promise<void> {
   const deadline = performance.now() + waitMs
@@ -49,8 +49,8 @@ export async function giveUpInterruptedUploads(database: Database, interrupted: 
 }
 
 /**
- * True if there may be more codes to remove. Checks each time that the upload is given up: if the response to its last commit was lost,
- * it may have been completed.
+ * True if there may be more codes to remove. Checks each time that the upload is given up: if the response to its last commit was
+ * lost, it may have been completed.
  */
 async function cleanStep(database: Database, firstCouponId: number): Promise<boolean> {
   await database.yieldToWriters()

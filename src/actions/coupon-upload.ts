@@ -1,5 +1,6 @@
-// Adds any number of codes to a coupon list, all of them or none. Writes them in small transactions, so that other writers get their
-// turn; the codes stay invisible until the last transaction counts and shows all of them. Holds no more than one buffer in memory.
+// Adds any number of codes to a coupon list, all of them or none. Writes them in small transactions, so that other writers get
+// their turn; the codes stay invisible until the last transaction counts and shows all of them. Holds no more than one buffer in
+// memory.
 import { AppError, invalidRequest } from '../core/app-error.ts'
 import { calendarDate, couponListStatus } from '../core/coupons/coupon-list.ts'
 import { mergeSorted } from '../core/merge-sorted.ts'
@@ -23,8 +24,8 @@ import { requireCouponList } from './require-coupon-list.ts'
 /** Codes per transaction. With a million codes a transaction takes 11 ms, at most 60 ms; larger ones save little. */
 const CODES_PER_CHUNK_MAX = 2_500
 /**
- * Codes that are buffered and then written in sorted order, because neighbours share pages of the index: a million random codes take 8 s
- * instead of 31 s.
+ * Codes that are buffered and then written in sorted order, because neighbours share pages of the index: a million random codes
+ * take 8 s instead of 31 s.
  */
 export const CODES_BUFFERED_MAX = 50_000
 const CHARACTERS_BUFFERED_MAX = 2_000_000
@@ -54,8 +55,8 @@ export interface AddedCoupons {
 }
 
 /**
- * Adds the codes, which must be valid. Throws AppError: `not_found` or `conflict` for the list, `unavailable` if too many uploads run,
- * and the errors of `codes`. After an error, no code is added.
+ * Adds the codes, which must be valid. Throws AppError: `not_found` or `conflict` for the list, `unavailable` if too many uploads
+ * run, and the errors of `codes`. After an error, no code is added.
  */
 export async function uploadCoupons(
   target: UploadTarget,

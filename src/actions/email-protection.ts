@@ -1,5 +1,5 @@
-// Applies a workspace's email protection: what of an address may be stored, how users are found by address, and whether a key is the
-// right one ("Tokenized emails", "Encrypted emails").
+// Applies a workspace's email protection: in which form an address may be stored, how users are found by address, and whether a key
+// is the right one ("Tokenized emails", "Encrypted emails").
 import { AppError } from '../core/app-error.ts'
 import { normalizeEmail } from '../core/users/email-address.ts'
 import { EMAIL } from '../core/users/user-attributes.ts'

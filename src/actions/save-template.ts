@@ -21,7 +21,7 @@ export async function findCurrentTemplate(
   const [found] = await findTemplates(store, workspaceId, [id])
   if (!found) return undefined
   const [latest] = await findTemplateVersions(store, workspaceId, [found])
-  return latest && { latest, standing: found.standing }
+  return latest && { latest, role: found.role }
 }
 
 /** Throws AppError `invalid_request` if the template cannot join the group. Without `current` the template is new. */
@@ -36,8 +36,8 @@ export async function checkGroup(
 }
 
 /**
- * Stores a version as the latest of its template. The caller has called `lockTemplates` and `checkGroup`. Throws AppError `conflict` if
- * its template id and version belong to another template.
+ * Stores a version as the latest of its template. The caller has called `lockTemplates` and `checkGroup`. Throws AppError
+ * `conflict` if its template id and version belong to another template.
  */
 export async function saveTemplate(
   store: Store,
@@ -49,7 +49,7 @@ export async function saveTemplate(
   const holder = await findTemplateHolding(store, workspaceId, meta)
   if (holder !== undefined && holder !== externalTemplateId) throw taken(holder)
   await addTemplateVersion(store, workspaceId, made)
-  const ownGroup = previous?.standing === 'default' ? externalTemplateId : null
+  const ownGroup = previous?.role === 'default' ? externalTemplateId : null
   await saveLatest(store, workspaceId, made, meta.groupId ?? ownGroup)
   const left = previous?.latest.meta.groupId ?? null
   if (meta.groupId === left) return

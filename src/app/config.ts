@@ -1,4 +1,5 @@
-// Reads the environment into one checked, frozen Config, and reports all invalid settings at once. The only file that reads process.env.
+// Reads the environment into one checked, frozen Config, and reports all invalid settings at once. The only file that reads
+// process.env.
 import { isIP } from 'node:net'
 import type { Fault } from '../core/app-error.ts'
 import { PII_KEY_BYTES } from '../store/users/email-vault.ts'

@@ -10,7 +10,9 @@ import { statePathOf } from '../store/open-database.ts'
 /** Marks a data directory that `restore` is filling. If a restore was interrupted, the data is incomplete. */
 export const UNFINISHED_RESTORE_FILE = 'restore-unfinished'
 
-/** Creates the folder if it is missing. Throws ConfigError if it cannot be written, AppError `conflict` if a restore is incomplete. */
+/**
+ * Creates the folder if it is missing. Throws ConfigError if it cannot be written, AppError `conflict` if a restore is incomplete.
+ */
 export function prepareDataDir(dataDir: string): void {
   useFolder(dataDir, () => makeFolder(dataDir))
   refuseHalfOfBackup(dataDir)
@@ -29,7 +31,9 @@ export function findDataDirFaults(dataDir: string): readonly Fault[] {
   }
 }
 
-/** As `prepareDataDir`, but creates nothing: throws AppError `not_found` if the folder has no store, for example because of a typo. */
+/**
+ * As `prepareDataDir`, but creates nothing: throws AppError `not_found` if the folder has no store, for example because of a typo.
+ */
 export function requireStore(dataDir: string): void {
   if (isMissing(dataDir)) throw noStore('DATA_DIR', resolve(dataDir))
   useFolder(dataDir, () => {})

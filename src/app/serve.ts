@@ -155,8 +155,8 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   // Stops HTTP and pipeline at the same time: a batch may take long, and clients must see at once that the process is stopping.
   const running: Closers = [() => app.close()]
   opened.push(() => closeTogether(running))
-  // Lists uploads before it listens, so that none of its own is among them, but gives them up after it: if another server runs here,
-  // this start fails and leaves that server's uploads alone.
+  // Lists uploads before it listens, so that none of its own is among them, but gives them up after it: if another server runs
+  // here, this start fails and leaves that server's uploads alone.
   const left = await listInterruptedUploads(database)
   await listen(app, config)
   await giveUpInterruptedUploads(database, left)
@@ -236,8 +236,8 @@ async function openParts(
 }
 
 /**
- * Checks that the server can listen, then creates the data directory. If it cannot listen, creates nothing, and the ConfigError also
- * names the faults of the folder.
+ * Checks that the server can listen, then creates the data directory. If it cannot listen, creates nothing, and the ConfigError
+ * also names the faults of the folder.
  */
 async function requirePortAndDataDir(config: Config): Promise<void> {
   try {
@@ -274,8 +274,8 @@ async function checkDatabase(database: Database, { config, diagnostics }: ServeO
 }
 
 /**
- * Without PII_KEY, or with another one, no user of a workspace with encrypted emails could be found by address ("Encrypted emails").
- * With another key, new addresses would also be encrypted differently from stored ones, for ever.
+ * Without PII_KEY, or with another one, no user of a workspace with encrypted emails could be found by address ("Encrypted
+ * emails"). With another key, new addresses would also be encrypted differently from stored ones, for ever.
  */
 async function refuseWrongKey(database: Database, { piiKey }: Config): Promise<void> {
   const vault = piiKey && new EmailVault(piiKey)
@@ -304,8 +304,8 @@ async function refuseForeignLog(database: Database, logReader: LogReader, config
 }
 
 /**
- * Entries are trimmed only after they are applied, so tables that lack trimmed entries are new or older than their log. Positions of
- * the embedded log have no gaps.
+ * Entries are trimmed only after they are applied, so tables that lack trimmed entries are new or older than their log. Positions
+ * of the embedded log have no gaps.
  */
 async function warnOfGap(
   database: Database,
@@ -370,8 +370,8 @@ async function listen(app: FastifyInstance, config: Config): Promise<void> {
 }
 
 /**
- * Listens on one address, even if a name has several: for each further address of `localhost`, Fastify would create a server without
- * our limits. Throws ConfigError if another port or host would help.
+ * Listens on one address, even if a name has several: for each further address of `localhost`, Fastify would create a server
+ * without our limits. Throws ConfigError if another port or host would help.
  */
 async function listenAt(
   config: Config,

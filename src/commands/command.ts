@@ -1,5 +1,5 @@
-// The type of a command: one value that defines its arguments, its help and its work. Each family of commands has one file beside this
-// one; `commands.ts` lists them all.
+// The type of a command: one value that defines its arguments, its help and its work. Each family of commands has one file beside
+// this one; `commands.ts` lists them all.
 import type { Config } from '../app/config.ts'
 
 export interface Command {

@@ -8,8 +8,8 @@ export function newDiagnostics(level: string, to: DestinationStream = standardEr
 }
 
 /**
- * Standard error that drops lines which cannot be written, for example to a file on a full disk. Otherwise such a line would block and
- * then end the process.
+ * Standard error that drops lines which cannot be written, for example to a file on a full disk. Otherwise such a line would block
+ * and then end the process.
  */
 function standardError(): DestinationStream {
   let to: DestinationStream | undefined

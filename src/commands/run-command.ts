@@ -1,5 +1,5 @@
-// Finds the command that the arguments name, checks the arguments and runs it. Prints results on standard output, everything else on
-// standard error.
+// Finds the command that the arguments name, checks the arguments and runs it. Prints results on standard output, everything else
+// on standard error.
 import { parseArgs } from 'node:util'
 import { readConfig } from '../app/config.ts'
 import { codeOf, messageOf } from '../core/thrown.ts'

@@ -15,8 +15,8 @@ export interface Stoppable {
 }
 
 /**
- * How long stopping may take after a signal; then the process ends with exit status 1. Shorter than the time after which it would be
- * killed (10 s in container runtimes, 15 s in the files of `deploy/`), so that it can still report the cause.
+ * How long stopping may take after a signal; then the process ends with exit status 1. Shorter than the time after which it would
+ * be killed (10 s in container runtimes, 15 s in the files of `deploy/`), so that it can still report the cause.
  */
 export function stopWaitMs({ databaseUrl }: Pick<Config, 'databaseUrl'>): number {
   return databaseUrl === undefined ? STOP_WAIT_MS : DRAIN_MS + STOP_WAIT_MS
@@ -29,8 +29,8 @@ export class Shutdown {
   #isStopping = false
 
   /**
-   * From now on a signal stops the process in order, and the end of any thread ends it with exit status 1. `failStart` reports a thread's
-   * failure during the start; after it, the one object of `--json` is already printed.
+   * From now on a signal stops the process in order, and the end of any thread ends it with exit status 1. `failStart` reports a
+   * thread's failure during the start; after it, the one object of `--json` is already printed.
    */
   constructor(failStart: CommandCall['fail'], waitMs: number) {
     this.#failStart = failStart

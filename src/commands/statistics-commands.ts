@@ -1,4 +1,5 @@
-// `statistics verify|rebuild`: compares campaign statistics with a recount of the stored facts, and corrects them. A server may run.
+// `statistics verify|rebuild`: compares campaign statistics with a recount of the stored facts, and corrects them. A server may
+// run.
 import { FACT_CAPS } from '../core/campaigns/facts.ts'
 import { NO_DAY } from '../core/statistics/cells.ts'
 import { toCalendarDate } from '../core/time-zone.ts'

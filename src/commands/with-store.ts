@@ -16,8 +16,8 @@ const OLDER_TABLES =
 type Work<Result> = (database: Database) => Promise<Result>
 
 /**
- * Works on an existing store; never creates or migrates one. Throws AppError `not_found` if there is none, `conflict` if its tables are
- * of another version. A migration here would stop servers of the older version, with no way back.
+ * Works on an existing store; never creates or migrates one. Throws AppError `not_found` if there is none, `conflict` if its tables
+ * are of another version. A migration here would stop servers of the older version, with no way back.
  */
 export async function withStore<Result>(config: Config, work: Work<Result>): Promise<Result> {
   if (config.databaseUrl === undefined) requireStore(config.dataDir)

@@ -16,8 +16,8 @@ export function codePointLength(text: string): number {
 }
 
 /**
- * The problem of `value` as a text of 1 to `maxLength` code points, as the end of a sentence; undefined if it is valid. Refuses NUL,
- * which PostgreSQL cannot store, and unpaired surrogates, which UTF-8 cannot encode.
+ * The problem of `value` as a text of 1 to `maxLength` code points, as the end of a sentence; undefined if it is valid. Refuses
+ * NUL, which PostgreSQL cannot store, and unpaired surrogates, which UTF-8 cannot encode.
  */
 export function textProblem(value: unknown, maxLength: number): string | undefined {
   if (typeof value !== 'string') return 'must be a string'
@@ -30,8 +30,8 @@ export function textProblem(value: unknown, maxLength: number): string | undefin
 const END_LENGTH = 256
 
 /**
- * Shortens a text of more than 512 characters to its two ends, because the path of a field ends with the field's own name. Replaces a
- * surrogate pair that is cut in two.
+ * Shortens a text of more than 512 characters to its two ends, because the path of a field ends with the field's own name. Replaces
+ * a surrogate pair that is cut in two.
  */
 export function shortenMiddle(text: string): string {
   if (text.length <= 2 * END_LENGTH) return text

@@ -14,8 +14,8 @@ import {
 import type { WorkspaceSettings } from './workspace.ts'
 
 /**
- * The most events of one request; 128 KiB hold fewer than 9,000 of the smallest. An event's number is its entry's position times this,
- * plus its index.
+ * The most events of one request; 128 KiB hold fewer than 9,000 of the smallest. An event's number is its entry's position times
+ * this, plus its index.
  */
 export const EVENTS_PER_ENTRY_MAX = 16_384
 

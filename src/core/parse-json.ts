@@ -8,8 +8,9 @@ const COLON_NEXT = /[ \t\n\r]*:/y
  * Parses JSON whose keys clients have chosen. Throws SyntaxError.
  *
  * V8 compares a key with the key that followed the same keys in an earlier object, but does so before it resolves the key's escapes
- * (nodejs/node#63785): once any client has sent `{"a":1,"b\\":2}`, V8 reads `{"a":1,"b\"":2}` as the same. A key that is read wrongly
- * contains a backslash, like the text of an escape. So if any key contains a backslash, which is rare, the text is parsed again.
+ * (nodejs/node#63785): once any client has sent `{"a":1,"b\\":2}`, V8 reads `{"a":1,"b\"":2}` as the same. A key that is read
+ * wrongly contains a backslash, like the text of an escape. So if any key contains a backslash, which is rare, the text is parsed
+ * again.
  */
 export function parseJsonText(text: string): unknown {
   const value: unknown = JSON.parse(text)

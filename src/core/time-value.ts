@@ -76,8 +76,8 @@ const SECONDS_LENGTH = '2026-05-04T10:00:00Z'.length
 const MILLISECONDS_LENGTH = '2026-05-04T10:00:00.000Z'.length
 
 /**
- * Parses the form that most clients send, in a third of the time of the general parser. Undefined for every other text, even if it is a
- * time.
+ * Parses the form that most clients send, in a third of the time of the general parser. Undefined for every other text, even if it
+ * is a time.
  */
 function fromPlainUtc(text: string): TimeValue | undefined {
   const hasMilliseconds = text.length === MILLISECONDS_LENGTH

@@ -1,5 +1,5 @@
-// Calendar arithmetic in IANA time zones: from instants to local days and back. Reads from Intl when offsets change, once for each zone and
-// span of time, and caches the result.
+// Calendar arithmetic in IANA time zones: from instants to local days and back. Reads from Intl when offsets change, once for each
+// zone and span of time, and caches the result.
 
 const SECOND_MS = 1000
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -9,8 +9,8 @@ const STEP_MS = 3 * DAY_MS
 /** The span that is read from Intl at a time: 128 steps, which take 0.2 ms. */
 const SPAN_MS = 128 * STEP_MS
 /**
- * From this year on every zone follows rules by weekday and month, so years of equal length that begin on the same weekday have the same
- * offsets. This bounds the cache of a zone: some 150 spans for all times that clients can send.
+ * From this year on every zone follows rules by weekday and month, so years of equal length that begin on the same weekday have the
+ * same offsets. This bounds the cache of a zone: some 150 spans for all times that clients can send.
  */
 const REPEATING_FROM_YEAR = 2101
 const REPEATING_FROM = Date.UTC(REPEATING_FROM_YEAR, 0, 1)
@@ -38,7 +38,8 @@ export function isTimeZone(zone: string): boolean {
 }
 
 /**
- * Abbreviations that Intl accepts but IANA does not have. They are ambiguous: Intl reads BST as Dhaka, IST as India, CST as Chicago.
+ * Abbreviations that Intl accepts but IANA does not have. They are ambiguous: Intl reads BST as Dhaka, IST as India, CST as
+ * Chicago.
  */
 const ABBREVIATIONS =
   /^(?:ACT|AET|AGT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|IET|IST|JST|MIT|NET|NST|PLT|PNT|PRT|PST|SST|VST|SystemV\/.*)$/i
@@ -66,8 +67,8 @@ export function localDay(zone: string, instant: number): number {
 }
 
 /**
- * The instant of the local time `localMs` (as if it were UTC) in `zone`. If the time occurs twice, the first; if it is skipped, moved
- * forward by the length of the gap, like `compatible` of ECMAScript's Temporal.
+ * The instant of the local time `localMs` (as if it were UTC) in `zone`. If the time occurs twice, the first; if it is skipped,
+ * moved forward by the length of the gap, like `compatible` of ECMAScript's Temporal.
  */
 export function localToInstant(zone: string, localMs: number): number {
   const before = zoneOffsetMs(zone, localMs - DAY_MS)

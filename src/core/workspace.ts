@@ -65,8 +65,8 @@ export const DEFAULT_SETTINGS: Omit<WorkspaceSettings, 'name'> = {
 export type SettingTexts = Readonly<Record<string, string>>
 
 /**
- * Applies `KEY=VALUE` texts to the settings. Returns the new settings and every fault (`field` is the key). With any fault, the caller must
- * not save. The caller checks rules that need the store, such as settings that are fixed once there are users.
+ * Applies `KEY=VALUE` texts to the settings. Returns the new settings and every fault (`field` is the key). With any fault, the
+ * caller must not save. The caller checks rules that need the store, such as settings that are fixed once there are users.
  */
 export function changeSettings(
   settings: WorkspaceSettings,

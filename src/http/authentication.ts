@@ -15,10 +15,10 @@ const FAILURES_PER_MINUTE_MAX = 100
 const ADDRESSES_COUNTED_MAX = 10_000
 const OTHER_ADDRESSES = 'others'
 
-/** What a key is compared with when there is no such workspace; no key has this hash. */
+/** The hashes that a key is compared with if there is no such workspace; no key has them. */
 const NO_HASHES: KeyHashes = { data: '0'.repeat(64), reports: '0'.repeat(64) }
 /** The message of every failure. */
-const WHAT_IS_NEEDED =
+const CREDENTIALS_NEEDED =
   'The Authorization header is missing or wrong. Send "Basic", a space, and the base64 of id:key, a workspace id and one of its API keys.'
 /** Not a workspace id, so that none is found. */
 const NO_WORKSPACE_ID = ' '
@@ -52,8 +52,8 @@ export class Authentication {
     return toCaller(this.#registry.get(attempt.user), attempt.keyHash) ?? this.#askAgain(attempt, address, now)
   }
 
-  /** Whether the key is right according to memory. A newer key may be right although this returns false. */
-  isKnown({ user, keyHash }: Attempt): boolean {
+  /** Whether the key is right according to the cache. A newer key may be right although this returns false. */
+  isValidInCache({ user, keyHash }: Attempt): boolean {
     return toCaller(this.#registry.get(user), keyHash) !== undefined
   }
 
@@ -63,13 +63,16 @@ export class Authentication {
     return { workspace: this.#registry.get(workspace.id)?.workspace ?? workspace, credential }
   }
 
-  /** The key or workspace may be newer than memory. The database is asked whichever is wrong, so both failures take equally long. */
+  /**
+   * The key or workspace may be newer than the cache. Queries the database whether the key or the workspace is wrong, so that both
+   * failures take equally long.
+   */
   async #askAgain({ user, keyHash, isTried }: Attempt, address: () => string, now: number): Promise<Caller> {
     const caller = toCaller(await this.#registry.reload(user), keyHash)
     if (caller) return caller
     const retryAfterSeconds = isTried ? this.#failures.add(address(), now) : undefined
     if (retryAfterSeconds === undefined) {
-      throw new AppError('unauthorized', WHAT_IS_NEEDED)
+      throw new AppError('unauthorized', CREDENTIALS_NEEDED)
     }
     throw new AppError(
       'rate_limited',
@@ -108,7 +111,7 @@ class FailureCount {
   #minute = 0
   readonly #counts = new Map<string, number>()
 
-  /** Counts one failure; gives the seconds until the next minute once there are too many. */
+  /** Counts one failure; returns the seconds until the next minute once there are too many. */
   add(address: string, now: number): number | undefined {
     const minute = Math.floor(now / MINUTE_MS)
     if (minute !== this.#minute) this.#counts.clear()

@@ -1,5 +1,5 @@
-// All connections of a server: how many there may be, and how long one that does not read its answer is kept. One timer checks them
-// all; no request sets a timer of its own.
+// All connections of a server: limits their number, and closes those that do not read their answers. One timer checks them all; no
+// request sets a timer of its own.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
@@ -51,7 +51,9 @@ export class Connections {
     })
   }
 
-  /** Closes the connections with an unread answer or an incomplete request. Only those that wait for an answer stay (`isAwaited`). */
+  /**
+   * Closes the connections with an unread answer or an incomplete request. Only those that wait for an answer stay (`isAwaited`).
+   */
   closeStalled(isAwaited: (socket: Socket) => boolean): void {
     for (const socket of this.#sockets) if (socket.writableLength > 0 || !isAwaited(socket)) socket.destroy()
   }

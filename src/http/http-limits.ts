@@ -5,7 +5,7 @@ const MIB = 1024 * 1024
 export interface HttpLimits {
   /** Connections at once; those beyond are closed as they come. */
   readonly connectionsMax: number
-  /** How long the head of a request may take to arrive, and then any body but an upload. */
+  /** How long the head of a request may take to arrive, and then its body unless it is an upload. */
   readonly headWaitMs: number
   readonly bodyWaitMs: number
   /** How long an upload may pause. */

@@ -1,5 +1,6 @@
-// The lifecycle of every request to an operation, and the order of refusals: authentication, suspension, credential and workspace, limit,
-// media type, size, JSON, fields. It must not know how a request travels: it sees a RequestContext, never Fastify or a socket.
+// The lifecycle of every request to an operation, and the order of refusals: authentication, suspension, credential and workspace,
+// limit, media type, size, JSON, fields. It must not know how a request travels: it sees a RequestContext, never Fastify or a
+// socket.
 import { AppError, invalidRequest, type Fault } from '../core/app-error.ts'
 import { isSufficient } from '../core/accounts/credential.ts'
 import {
@@ -62,7 +63,7 @@ export async function admit(context: RequestContext, { operation, lifecycle }: R
     setLimitHeaders(context, await rateLimits.count({ workspace: caller.workspace, operation, now: parts.clock() }))
     throw refusal
   }
-  // Where the units depend on the body, they are taken after it is read.
+  // If the units depend on the body, they are taken after it is read.
   if (!operation.limitUnits) await takeLimit(context, operation, 1, lifecycle)
 }
 
@@ -139,7 +140,7 @@ async function runOrRefuse(
   context: RequestContext,
   binding: RouteBinding,
   sent: SentInput,
-  known: CheckedInput,
+  checked: CheckedInput,
 ): Promise<unknown> {
   const { operation, lifecycle } = binding
   const caller = context.caller as Caller
@@ -151,7 +152,7 @@ async function runOrRefuse(
     const refusal = refusalOf(context, renewed, operation)
     if (refusal) throw refusal
   }
-  const { input, faults } = isNewer ? checkInput(context, binding, sent) : known
+  const { input, faults } = isNewer ? checkInput(context, binding, sent) : checked
   if (faults.length === 0) return operation.handle(input, lifecycle.parts)
   const stored = (await operation.storedFaults?.(input, lifecycle.parts.database)) ?? []
   throw invalidRequest([...faults, ...stored])
@@ -169,7 +170,7 @@ function checkInput(context: RequestContext, binding: RouteBinding, sent: SentIn
   return checkAround(context, binding, sent, body)
 }
 
-/** Checks everything around a body that is already checked, or unreadable. */
+/** Checks everything but the body, which is already checked or unreadable. */
 function checkAround(
   context: RequestContext,
   { operation, validator }: RouteBinding,

@@ -37,7 +37,7 @@ import { UnsentAnswers } from './answers/unsent-answers.ts'
 
 /** How long one request may take to arrive, however steadily it comes. A busy disk slows an upload down. */
 const REQUEST_TIMEOUT_MS = 15 * 60_000
-/** How long an idle connection is kept for the next request. */
+/** How long an idle connection stays open for the next request. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 /** The least time between the signal to stop and the closing of connections, and how often idle ones are closed after that. */
 const CLOSE_AFTER_MS = 100
@@ -51,7 +51,7 @@ export interface HttpOptions extends LifecycleParts {
   /** Paths without authentication, with their methods. */
   readonly operatorPaths: ReadonlyMap<string, readonly string[]>
   readonly diagnostics: FastifyBaseLogger
-  /** Addresses whose X-Forwarded-For is believed; empty: none. */
+  /** Addresses whose X-Forwarded-For is trusted; empty: none. */
   readonly trustedProxies: readonly string[]
   readonly readiness: Readiness
   /** How long to serve after the signal to stop, if anybody asks `/readyz`; 0 where no other process takes over. */
@@ -69,7 +69,7 @@ export interface HttpOptions extends LifecycleParts {
 
 export interface UnhookedAnswer {
   readonly status: number
-  /** Undefined where the start of the request is unknown. */
+  /** Undefined if the start of the request is unknown. */
   readonly durationMs?: number
 }
 
@@ -91,7 +91,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    // A base address that ends with a slash makes two of one, and some clients end every path with a slash.
+    // A base address that ends with a slash leads to two slashes, and some clients end every path with a slash.
     routerOptions: { maxParamLength: URL_PARAM_LENGTH_MAX, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     exposeHeadRoutes: false,
     // Requests that arrive while the server closes are carried out, and their connections closed afterwards.
@@ -261,8 +261,8 @@ function addOperation(app: FastifyInstance, binding: RouteBinding): void {
 }
 
 /**
- * Serves on for a while after the signal to stop, each answer the last on its connection. A balancer that asks `/readyz` gets time to
- * send requests elsewhere; everybody else gets a moment in which requests on their way arrive.
+ * Continues to serve for a while after the signal to stop; each answer is the last on its connection. A balancer that checks
+ * `/readyz` gets time to send requests elsewhere; otherwise requests that are on their way get a moment to arrive.
  *
  * After that, Node closes idle connections once, and would wait `KEEP_ALIVE_TIMEOUT_MS` for those that become idle later. So those
  * are closed here, and after `stopStalledMs` also those with an unread answer or an incomplete request.

@@ -1,5 +1,5 @@
-// The workspaces in memory, so that requests need no query for authentication. Changes made elsewhere arrive by their revision within
-// `REFRESH_MS`. Before a key or a field is refused, the database is asked.
+// Caches all workspaces, so that requests need no query for authentication. Changes of other processes arrive by their revision
+// within `REFRESH_MS`. Before a request is refused for its key or a field, the database is queried.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../store/store.ts'
 import { findWorkspace, listWorkspacesChangedSince, type StoredWorkspace } from '../store/workspaces/workspaces.ts'
@@ -48,7 +48,7 @@ export class WorkspaceRegistry {
     return this.#workspaces.get(id)
   }
 
-  /** Asks the database for one workspace, because it may be new or its key may be. */
+  /** Queries one workspace, because it or its key may be new. */
   async reload(id: string): Promise<StoredWorkspace | undefined> {
     const stored = await findWorkspace(this.#database, id)
     if (stored) this.#keep(stored)
@@ -56,8 +56,8 @@ export class WorkspaceRegistry {
   }
 
   /**
-   * As `refresh`, but resolves after a second even if the database has not answered. All who ask in one turn of the event loop, or
-   * while a query for others runs, share the next query.
+   * As `refresh`, but resolves after a second even if the database has not answered. All callers in one turn of the event loop, or
+   * during a running query, share the next query.
    */
   refreshSoon(): Promise<void> {
     this.#next ??= Promise.race([this.#refreshNext(), pause(SOON_MS_MAX, undefined, { ref: false })])
@@ -80,7 +80,7 @@ export class WorkspaceRegistry {
 
   /** A reload and a refresh may overtake each other; the newer revision stays. */
   #keep(stored: StoredWorkspace): void {
-    const known = this.#workspaces.get(stored.workspace.id)
-    if (!known || known.revision <= stored.revision) this.#workspaces.set(stored.workspace.id, stored)
+    const cached = this.#workspaces.get(stored.workspace.id)
+    if (!cached || cached.revision <= stored.revision) this.#workspaces.set(stored.workspace.id, stored)
   }
 }

@@ -1,5 +1,5 @@
-// Deletes old log entries, idempotency keys and receipts, and rolls back abandoned uploads, in small transactions between which other
-// writers get their turn.
+// Deletes old log entries, idempotency keys and receipts, and rolls back abandoned uploads, in small transactions between which
+// other writers get their turn.
 import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS, type LogReader, type LogWriter } from '../log/event-log.ts'
 import { cleanAbandonedUploads } from '../actions/clean-coupon-uploads.ts'
 import { findCursor, listPipelineCursors, moveCursor } from '../store/entries/cursors.ts'
@@ -42,7 +42,8 @@ async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isS
     keysReceivedBefore: now - IDEMPOTENCY_KEPT_MS,
   }
   while (!isStopping() && (await log.trim(limits)));
-  // The log may hold a request twice. The second copy is recognised by the receipt of the first, so unapplied entries keep receipts.
+  // The log may hold a request twice. The second copy is recognised by the receipt of the first, so unapplied entries keep
+  // receipts.
   const secondCopiesSince = (unapplied?.receivedAt ?? now) - IDEMPOTENCY_KEPT_MS
   const receiptsBefore = Math.min(now - RECEIPTS_KEPT_MS, secondCopiesSince)
   while (!isStopping() && (await database.write((store) => forgetReceipts(store, receiptsBefore))));
@@ -50,9 +51,9 @@ async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isS
 }
 
 /**
- * Makes sure that everything up to `position` stays applied after a power failure. The commits of the embedded pipeline do not wait for
- * the disk, because the log can repeat them. This commit does, and is on disk together with all commits before it. A checkpoint would
- * not be enough: it skips pages that were written after a running backup began.
+ * Makes sure that everything up to `position` stays applied after a power failure. The commits of the embedded pipeline do not wait
+ * for the disk, because the log can repeat them. This commit does, and is on disk together with all commits before it. A checkpoint
+ * would not be enough: it skips pages that were written after a running backup began.
  */
 async function makeDurable(database: Database, position: number): Promise<void> {
   await database.write(async (store) => {

@@ -19,7 +19,10 @@ export function listJobs({ forget, limits, files }: JobsOptions): Job[] {
   return [forgetOld(forget), ...(limits ? [saveLimits(limits)] : []), ...(files ? [watchFiles(files)] : [])]
 }
 
-/** Starts each job; the first run follows after `everyMs`. The returned function stops all jobs and resolves when no run is in progress. */
+/**
+ * Starts each job; the first run follows after `everyMs`. The returned function stops all jobs and resolves when no run is in
+ * progress.
+ */
 export function startJobs(jobs: readonly Job[], diagnostics: FastifyBaseLogger): () => Promise<void> {
   const stops = jobs.map(({ name, everyMs, run }) => {
     const onFailed = (error: unknown) => diagnostics.error({ err: describeError(error) }, `cannot ${name}; retrying`)

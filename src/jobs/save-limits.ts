@@ -1,5 +1,5 @@
-// Saves the used units of each rate limit, so that they survive a restart ("Rate limits"). Only for an embedded server, which counts in
-// memory; processes over PostgreSQL count there.
+// Saves the used units of each rate limit, so that they survive a restart ("Rate limits"). Only for an embedded server, which
+// counts in memory; processes over PostgreSQL count there.
 import type { Database } from '../store/store.ts'
 import { saveLimitWindows, type UsedWindows } from '../store/workspaces/limit-windows.ts'
 import type { Job } from './job.ts'

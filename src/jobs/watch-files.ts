@@ -1,5 +1,5 @@
-// Checks that the files of the embedded store are still where the server opened them. SQLite keeps using files that are removed, moved
-// or replaced, for example by a restore beside the running server, and everything written to them then is lost.
+// Checks that the files of the embedded store are still where the server opened them. SQLite keeps using files that are removed,
+// moved or replaced, for example by a restore beside the running server, and everything written to them then is lost.
 import { stat } from 'node:fs/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { codeOf } from '../core/thrown.ts'

@@ -79,8 +79,8 @@ function accepted(requestId: string): Accepted {
 
 /**
  * Tells repeats from other requests with the same key: those with another operation, campaign, project or body. The hash is stored
- * for a day, so it covers only what may be stored. If it covered an email address, anyone who sees the hash could guess addresses. A
- * sealed address is represented by its keyed hash.
+ * for a day, so it covers only what may be stored. If it covered an email address, anyone who sees the hash could guess addresses.
+ * A sealed address is represented by its keyed hash.
  */
 function hashRequest(kind: EntryKind, { campaign, projectCode, sealedEmail }: EntryContext, body: Uint8Array): string {
   const target = JSON.stringify([kind, campaign, projectCode, sealedEmail?.key])

@@ -1,5 +1,5 @@
-// The type of an operation: one value from which its route, validation, limits, OpenAPI document and reference page are derived. Each
-// operation has its own file; `operations.ts` lists them.
+// The type of an operation: one value from which its route, validation, limits, OpenAPI document and reference page are derived.
+// Each operation has its own file; `operations.ts` lists them.
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Fault } from '../core/app-error.ts'
 import type { Credential, Requirement } from '../core/accounts/credential.ts'
@@ -78,8 +78,8 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   /** A POST that changes nothing, so that clients may repeat it. */
   readonly isReadOnly?: true
   /**
-   * Whether simple requests take the fast path (`http/fast-path/`), because clients send very many. The operation must take JSON and
-   * return a small value.
+   * Whether simple requests take the fast path (`http/fast-path/`), because clients send very many. The operation must take JSON
+   * and return a small value.
    */
   readonly isFrequent?: true
   /** In Fastify's notation: `/v1/event/:Workspace_ID`. */
@@ -109,8 +109,8 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   /** Returns every fault that the schema cannot find. Called with the fields that are valid so far. */
   readonly faults?: (request: FaultRequest<Static<Path>, Static<Query>, Static<Body>>) => readonly Fault[]
   /**
-   * Returns faults that only the store can find. `handle` checks them again. Called only if the request has other faults, so that one
-   * response names all of them. Called with the fields that are valid so far.
+   * Returns faults that only the store can find. `handle` checks them again. Called only if the request has other faults, so that
+   * one response names all of them. Called with the fields that are valid so far.
    */
   readonly storedFaults?: (
     request: FaultRequest<Static<Path>, Static<Query>, Static<Body>>,

@@ -1,5 +1,5 @@
-// Cursors of pages, as `next_before` holds them: a letter for the kind of list, then the numbers that make up the key of the last item.
-// Times begin with a digit, so a cursor never looks like a time.
+// Cursors of pages, as `next_before` holds them: a letter for the kind of list, then the numbers that make up the key of the last
+// item. Times begin with a digit, so a cursor never looks like a time.
 
 /** Longer than any cursor and any time. */
 export const BEFORE_LENGTH_MAX = 64

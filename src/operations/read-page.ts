@@ -1,5 +1,5 @@
-// Reads a page of a list whose items may be large. It reads and serializes rows in portions, so that a request never holds more than
-// one page of bounded size and one portion of rows.
+// Reads a page of a list whose items may be large. It reads and serializes rows in portions, so that a request never holds more
+// than one page of bounded size and one portion of rows.
 
 /** A page ends before the item that would exceed this size. An item that is larger alone gets its own page. */
 export const PAGE_BYTES_MAX = 4 * 1024 * 1024

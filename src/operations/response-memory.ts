@@ -1,11 +1,11 @@
-// Limits the memory of responses while they are prepared: of each response, and of all responses of this process together. It does not
-// limit responses that are being sent: `http/http-limits.ts` does.
+// Limits the memory of responses while they are prepared: of each response, and of all responses of this process together. It does
+// not limit responses that are being sent: `http/http-limits.ts` does.
 import { Semaphore } from '../concurrency/semaphore.ts'
 import { AppError } from '../core/app-error.ts'
 
 /**
- * Bytes of one response. The largest campaign that the limits allow takes 63 MiB (see `SERIES_PER_CAMPAIGN_MAX`), so any campaign can
- * be requested by itself.
+ * Bytes of one response. The largest campaign that the limits allow takes 63 MiB (see `SERIES_PER_CAMPAIGN_MAX`), so any campaign
+ * can be requested by itself.
  */
 export const RESPONSE_BYTES_MAX = 64 * 1024 * 1024
 /** Bytes of all responses that are being prepared. */
@@ -49,8 +49,8 @@ export class MemoryReservation {
   }
 
   /**
-   * Counts a piece of the response. Throws AppError: `conflict` if the response exceeds `RESPONSE_BYTES_MAX`, `unavailable` if other
-   * responses leave no memory.
+   * Counts a piece of the response. Throws AppError: `conflict` if the response exceeds `RESPONSE_BYTES_MAX`, `unavailable` if
+   * other responses leave no memory.
    */
   add(bytes: number): void {
     if (this.#bytes + bytes > RESPONSE_BYTES_MAX) throw tooLarge()

@@ -22,7 +22,7 @@ export interface PipelineOptions extends Omit<PipelineThreadData, 'wakeup'> {
 export interface RunningPipeline {
   /** Resolves when the thread has loaded its code or has ended. */
   readonly loaded: Promise<void>
-  /** To be called after this process writes to the log, so that a waiting pipeline applies the entries at once. */
+  /** Call it after this process writes to the log, so that a waiting pipeline applies the entries at once. */
   readonly wake: () => void
   /**
    * Finishes the current batch and ends the thread. A batch that takes too long is abandoned: its transaction is rolled

@@ -11,8 +11,9 @@ const SETTING = '--max-semi-space-size'
 const ROOM_MIB = 16
 
 /**
- * Only starts the thread if the process has no limit of its own (`bin/tidings` sets one). V8 has one setting per process, and reads
- * it when a thread creates its heap; `resourceLimits` does not override it. So this changes the setting until the thread runs.
+ * Changes nothing but starts the thread if the process has no such setting (`bin/tidings` has one). V8 has one setting per process,
+ * and reads it when a thread creates its heap; `resourceLimits` does not override it. So this changes the setting until the thread
+ * runs.
  */
 export function startWithRoom(start: () => Worker): Worker {
   const ofProcess = process.execArgv.find((option) => option.startsWith(`${SETTING}=`))

@@ -1,8 +1,8 @@
-// Counts conversions anew after goals change, a few users per step, between the batches. The new counts have a
-// generation of their own: answers use the old counts, which batches keep up to date, until the new ones are complete.
+// Counts conversions again after goals change, a few users per step, between the batches. The new counts have a generation of their
+// own: answers use the old counts, which batches keep up to date, until the new ones are complete.
 import { CellSum } from '../core/statistics/cells.ts'
 import { addContributions } from '../core/statistics/contributions.ts'
-import { listRecountedGenerations, lockCampaigns, standByNewGoals } from '../store/campaigns/campaigns.ts'
+import { listBackfilledGenerations, lockCampaigns, putNewGoalsIntoUse } from '../store/campaigns/campaigns.ts'
 import {
   findGoalBackfill,
   listRunningBackfills,
@@ -112,14 +112,14 @@ async function addPending(
 
 /** Puts the counts by the new goals into use. */
 async function complete(store: Store, backfill: GoalBackfill): Promise<boolean> {
-  await standByNewGoals(store, backfill.workspaceId)
+  await putNewGoalsIntoUse(store, backfill.workspaceId)
   await saveGoalBackfill(store, { ...backfill, version: backfill.version + 1 })
   return true
 }
 
 /** Deletes a bounded number of cells that count by past goals. The backfill ends when none is left. */
 async function removeOld(store: Store, backfill: GoalBackfill): Promise<boolean> {
-  const current = await listRecountedGenerations(store, backfill.workspaceId)
+  const current = await listBackfilledGenerations(store, backfill.workspaceId)
   if (!(await removeGenerations(store, current))) await saveGoalBackfill(store, { ...backfill, isRunning: false })
   return true
 }

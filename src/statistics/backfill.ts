@@ -3,7 +3,7 @@
 import type { FactCaps } from '../core/campaigns/facts.ts'
 import type { Database } from '../store/store.ts'
 import { pause } from '../runtime/pause.ts'
-import { isPassing } from '../store/passing-errors.ts'
+import { isTransient } from '../store/transient-errors.ts'
 import { GoalCatalogs } from './goal-catalog.ts'
 import { backfillGoals } from './backfill-goals.ts'
 import { SetAside } from './set-aside.ts'
@@ -86,7 +86,7 @@ export class Backfill {
       usersPerStep,
       pausing: this.#workspaces.pausing,
       onFailure: (error, workspaceId) => {
-        if (isPassing(error)) throw error
+        if (isTransient(error)) throw error
         this.#workspaces.add(workspaceId)
         failures.push({ error, what: `cannot recount the goals of the workspace ${workspaceId}; retrying` })
       },

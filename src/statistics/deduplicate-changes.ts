@@ -148,7 +148,7 @@ function affectedKinds({ memberships, messages }: NewFacts): ReadonlySet<Message
   return messages.some(({ kind }) => UNIT_KINDS.has(kind)) ? new Set([...kinds, ...UNIT_KINDS]) : kinds
 }
 
-/** The index of the audience a message event belongs to, by the rule of `CampaignPast.audienceOf`; −1 for none. */
+/** The index of the audience a message event belongs to, by the rule of `CampaignHistory.audienceOf`; −1 for none. */
 function audienceOf(memberships: readonly Membership[], { campaign, platform, time }: MessageEvent): number {
   let found = -1
   for (const [index, membership] of memberships.entries()) {

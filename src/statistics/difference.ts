@@ -12,7 +12,7 @@ import {
 import {
   compareMemberships,
   compareMessages,
-  keepBest,
+  winnersByIdentity,
   membershipIdentity,
   messageIdentity,
   type Membership,
@@ -114,7 +114,7 @@ function join<Fact>(
   const rivals = stored.filter((fact) => instants.has(instantOf(fact)))
   if (rivals.length === 0 && fresh.length === 1) return [...stored, ...fresh]
   const others = stored.filter((fact) => !instants.has(instantOf(fact)))
-  return [...others, ...keepBest([...rivals, ...fresh], identityOf, compare).values()]
+  return [...others, ...winnersByIdentity([...rivals, ...fresh], identityOf, compare).values()]
 }
 
 /** The history before the batch stored its events. */

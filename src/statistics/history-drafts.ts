@@ -65,7 +65,7 @@ export class Draft {
     return this.#expected.goalEvents.length
   }
 
-  /** Refuses expected facts beyond a cap. To be called once, when all stored facts of their campaigns are read. */
+  /** Refuses expected facts beyond a cap. Call it once, when all stored facts of their campaigns are read. */
   refuseBeyond(max: number): void {
     const { memberships, messages } = this.#expected
     const members = withinCap(memberships, { stored: this.memberships, identityOf: membershipIdentity, max })

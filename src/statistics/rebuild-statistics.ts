@@ -2,7 +2,7 @@
 import { AppError } from '../core/app-error.ts'
 import { FACT_CAPS } from '../core/campaigns/facts.ts'
 import { findCursor, moveCursor } from '../store/entries/cursors.ts'
-import { RecountedCells } from '../store/statistics/recounted-cells.ts'
+import { ExpectedCells } from '../store/statistics/expected-cells.ts'
 import { addCells } from '../store/statistics/statistics.ts'
 import type { Database } from '../store/store.ts'
 import { lockTables } from '../store/entries/lock-tables.ts'
@@ -23,11 +23,11 @@ export async function rebuildStatistics(
   onProgress: (progress: CountProgress) => void,
   caps = FACT_CAPS,
 ): Promise<Verification> {
-  const recounted = new RecountedCells()
+  const expected = new ExpectedCells()
   try {
-    return await rebuild(database, workspaceId, { recounted, onProgress, caps })
+    return await rebuild(database, workspaceId, { expected, onProgress, caps })
   } finally {
-    recounted.close()
+    expected.close()
   }
 }
 
@@ -39,7 +39,7 @@ async function rebuild(database: Database, workspaceId: string, options: VerifyO
     verification: await verifyIn(store, workspaceId, options),
   }))
   let claimed = rebuilds
-  for (const part of options.recounted.missing()) {
+  for (const part of options.expected.missing()) {
     await database.write(async (store) => {
       await lockTables(store)
       const current = await catalogs.open(store, workspaceId)

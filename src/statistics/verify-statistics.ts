@@ -2,7 +2,7 @@
 import { FACT_CAPS, type FactCaps } from '../core/campaigns/facts.ts'
 import { countWithAnything, withAnything } from '../core/statistics/anything.ts'
 import { cellKey, seriesKey, type Cell, type CellSum } from '../core/statistics/cells.ts'
-import { RecountedCells } from '../store/statistics/recounted-cells.ts'
+import { ExpectedCells } from '../store/statistics/expected-cells.ts'
 import { streamCells } from '../store/statistics/statistics.ts'
 import type { Database, Store } from '../store/store.ts'
 import { findUncountedEvents } from '../store/statistics/uncounted-events.ts'
@@ -65,17 +65,17 @@ export async function verifyStatistics(
   onProgress: (progress: CountProgress) => void,
   caps = FACT_CAPS,
 ): Promise<Verification> {
-  const recounted = new RecountedCells()
+  const expected = new ExpectedCells()
   try {
-    return await database.readSnapshot((store) => verifyIn(store, workspaceId, { recounted, onProgress, caps }))
+    return await database.readSnapshot((store) => verifyIn(store, workspaceId, { expected, onProgress, caps }))
   } finally {
-    recounted.close()
+    expected.close()
   }
 }
 
 export interface VerifyOptions {
-  /** Receives the counted cells and the differences of the table. */
-  readonly recounted: RecountedCells
+  /** Receives the cells counted from the facts, and the differences to the table. */
+  readonly expected: ExpectedCells
   readonly onProgress: (progress: CountProgress) => void
   readonly caps: FactCaps
 }
@@ -84,24 +84,24 @@ export interface VerifyOptions {
 export async function verifyIn(
   store: Store,
   workspaceId: string,
-  { recounted, onProgress, caps }: VerifyOptions,
+  { expected, onProgress, caps }: VerifyOptions,
 ): Promise<Verification> {
-  const count: FactCount = { recounted, users: 0, facts: 0, usersOverLimit: 0, eventsNotCounted: 0 }
+  const count: FactCount = { expected, users: 0, facts: 0, usersOverLimit: 0, eventsNotCounted: 0 }
   const compared: Compared = { cells: 0, differingCells: 0, differences: [] }
   const catalog = await new GoalCatalogs({ caps }).open(store, workspaceId)
   if (catalog) {
     await countAll(store, catalog, { count, onProgress })
     for (const campaign of catalog.counted.campaigns.keys()) {
-      await compare(store, catalog, { campaign, recounted, compared })
+      await compare(store, catalog, { campaign, expected, compared })
     }
   }
-  const { recounted: _, ...counts } = count
+  const { expected: _, ...counts } = count
   return { ...counts, ...compared }
 }
 
 /** The count so far. */
 interface FactCount {
-  readonly recounted: RecountedCells
+  readonly expected: ExpectedCells
   users: number
   facts: number
   usersOverLimit: number
@@ -122,7 +122,7 @@ async function countAll(
     const users = [...(await findUsersWithAliases(store, userIds)).values()]
     const wanted = users.map((user) => ({ user }))
     for await (const [, history] of inPortions(wanted, (portion) => loadHistories(store, catalog, portion))) {
-      count.recounted.add((sum) => addHistory(sum, catalog, history, 1))
+      count.expected.add((sum) => addHistory(sum, catalog, history, 1))
       count.facts += countFacts([history])
     }
     await addOverLimit(store, users, count)
@@ -152,9 +152,9 @@ async function addOverLimit(store: Store, users: readonly UserWithAliases[], cou
 async function compare(
   store: Store,
   catalog: GoalCatalog,
-  { campaign, recounted, compared }: { campaign: number; recounted: RecountedCells; compared: Compared },
+  { campaign, expected, compared }: { campaign: number; expected: ExpectedCells; compared: Compared },
 ): Promise<void> {
-  const missing = recounted.of(campaign)
+  const missing = expected.of(campaign)
   compared.cells += countWithAnything(missing)
   for await (const cells of streamCells(store, campaign)) {
     const current = cells.filter((cell) => isCurrentSeries(catalog, cell))
@@ -162,10 +162,10 @@ async function compare(
   }
   const differing = withAnything(missing)
   if (differing.length === 0) return
-  recounted.addMissing(missing)
+  expected.addMissing(missing)
   compared.differingCells += differing.length
   const listed = differing.slice(0, DIFFERENCES_MAX - compared.differences.length)
-  if (listed.length > 0) compared.differences.push(...toDifferences(listed, recounted.of(campaign)))
+  if (listed.length > 0) compared.differences.push(...toDifferences(listed, expected.of(campaign)))
 }
 
 function toDifferences(missing: readonly Cell[], sum: CellSum): CellDifference[] {

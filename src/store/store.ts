@@ -36,8 +36,8 @@ export interface Store {
     rows: readonly Row[],
   ): AliasedExpression<Row, Alias>
   /**
-   * The same for rows to insert. On SQLite, a value that all rows share is passed once. Joins must not use this: a shared value makes
-   * SQLite choose a worse join order.
+   * The same for rows to insert. On SQLite, a value that all rows share is passed once. Joins must not use this: a shared value
+   * makes SQLite choose a worse join order.
    */
   newRows<Row extends object>(columns: BulkColumns<Row>, rows: readonly Row[]): AliasedExpression<Row, 'fresh'>
   /**
@@ -61,8 +61,8 @@ export interface Database extends Store {
   readonly types: SqlTypes
   /**
    * Runs `change` in one transaction: all of it or nothing. Durable when it resolves. May run `change` again after a serialization
-   * failure, a deadlock, or a wait for its first lock, so `change` must have no effect outside of the store it is given. Rejects with
-   * AppError `unavailable` when the database is unreachable or stays locked for `WRITE_WAIT_MS`.
+   * failure, a deadlock, or a wait for its first lock, so `change` must have no effect outside of the store it is given. Rejects
+   * with AppError `unavailable` when the database is unreachable or stays locked for `WRITE_WAIT_MS`.
    */
   write<Result>(change: (store: Store) => Promise<Result>): Promise<Result>
   /**
@@ -97,8 +97,8 @@ export const WRITE_WAIT_MS = 10_000
 
 /**
  * An error of the database, recognised by the driver's code, never by its text. `unique`: a unique key is taken. `busy`: other
- * transactions hold the lock. `broken`: the machine refuses every statement, for example because the disk is full. `other`: caused by
- * this statement, and would happen again.
+ * transactions hold the lock. `broken`: the machine refuses every statement, for example because the disk is full. `other`: caused
+ * by this statement, and would happen again.
  */
 export class StoreError extends Error {
   readonly reason: 'unique' | 'busy' | 'broken' | 'other'

@@ -2,7 +2,7 @@
 // load has users of its own. The naive model computes the resulting statistics.
 import type { Goal } from '../../src/core/campaigns/goal.ts'
 import { MESSAGE_KINDS } from '../../src/core/campaigns/facts.ts'
-import { knownAfter, PERSON, toBody, type HistoryEntry } from '../support/statistics/history-entries.ts'
+import { workspaceAfter, PERSON, toBody, type HistoryEntry } from '../support/statistics/history-entries.ts'
 import type {
   AudienceReport,
   MessageReport,
@@ -81,7 +81,7 @@ export class RequestWriter {
     const { campaignIds } = this.#options
     const campaigns = campaignIds.map((id, index) => ({ id, goals: CLUSTER_GOALS[index] ?? [] }))
     const nothing = { timezone: 'UTC', campaigns, users: [], audiences: [], messages: [], events: [] }
-    return knownAfter(nothing, entries)
+    return workspaceAfter(nothing, entries)
   }
 
   #nextEntry(): HistoryEntry {

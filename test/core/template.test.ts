@@ -11,7 +11,7 @@ import {
   groupFault,
   nextVersion,
   type CurrentTemplate,
-  type GroupStanding,
+  type GroupRole,
   type TemplateMeta,
 } from '../../src/core/templates/template.ts'
 
@@ -27,19 +27,14 @@ const meta: TemplateMeta = {
 }
 const details = { emailContent: '<p>', subject: 's', attachments: [], thumbnailUrl: '', senderName: '' }
 
-function template(standing: GroupStanding): CurrentTemplate {
-  const groupId = standing === 'child' ? 'parent' : null
+function template(role: GroupRole): CurrentTemplate {
+  const groupId = role === 'child' ? 'parent' : null
   const latest = firstVersion('own', { details, meta: { ...meta, groupId }, source: 'API' }, 1_000)
-  return { latest, standing }
+  return { latest, role }
 }
 
 describe('group_id', () => {
-  const cases: [
-    current: GroupStanding | 'new',
-    groupId: string | null,
-    parent: GroupStanding | 'none',
-    may: boolean,
-  ][] = [
+  const cases: [current: GroupRole | 'new', groupId: string | null, parent: GroupRole | 'none', may: boolean][] = [
     ['new', 'other', 'single', true],
     ['new', 'other', 'default', true],
     ['new', 'other', 'child', false],

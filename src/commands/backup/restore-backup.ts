@@ -14,8 +14,8 @@ import { sqliteFilePaths, removeSqliteFile, syncToDisk } from './write-backup.ts
 
 /**
  * Throws AppError `conflict` if the directory has data, even only a `-wal` file of a killed server, which SQLite would apply to the
- * restored file; `invalid_request` if `file` is not a complete backup. Until all is on disk, a file marks the directory as unfinished,
- * so that no command uses it after a crash.
+ * restored file; `invalid_request` if `file` is not a complete backup. Until all is on disk, a file marks the directory as
+ * unfinished, so that no command uses it after a crash.
  */
 export async function restoreBackup(file: string, dataDir: string): Promise<void> {
   if (!existsSync(file)) throw new AppError('not_found', `The file ${file} does not exist.`)

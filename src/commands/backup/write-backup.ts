@@ -26,8 +26,8 @@ import { explainDiskError } from './explain-disk-error.ts'
 
 /**
  * Writes the backup under a temporary name beside `file`, and renames it when it is complete and on disk. The snapshot of the log
- * begins before the state is copied, so every entry acknowledged before is in the backup: in the tables if it was applied, otherwise
- * in the log. Returns the size in bytes. Throws AppError `conflict` if `file` exists.
+ * begins before the state is copied, so every entry acknowledged before is in the backup: in the tables if it was applied,
+ * otherwise in the log. Returns the size in bytes. Throws AppError `conflict` if `file` exists.
  */
 export async function writeBackup(dataDir: string, file: string): Promise<number> {
   if (existsSync(file)) throw alreadyExists(file)
@@ -52,8 +52,8 @@ export async function writeBackup(dataDir: string, file: string): Promise<number
 }
 
 /**
- * Links the file to its final name, which fails if another backup has written that meanwhile. Renames it where the file system has no
- * links; that would replace the other.
+ * Links the file to its final name, which fails if another backup has written that meanwhile. Renames it where the file system has
+ * no links; that would replace the other.
  */
 function publish(unfinished: string, file: string): void {
   try {
@@ -98,8 +98,8 @@ export function sqliteFilePaths(path: string): string[] {
 }
 
 /**
- * The position up to which the copied state has applied the log. Throws AppError `conflict` for a state of a newer version, which this
- * version cannot back up. A state of an older version has the same log format.
+ * The position up to which the copied state has applied the log. Throws AppError `conflict` for a state of a newer version, which
+ * this version cannot back up. A state of an older version has the same log format.
  */
 async function readCursor(path: string): Promise<number> {
   const database = openSqliteDatabase({ path })

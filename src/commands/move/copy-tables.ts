@@ -26,8 +26,8 @@ import type { Progress } from '../terminal-progress.ts'
 type Pages = Generator<RowPage, void, void>
 
 /**
- * Copies a table. Continues where an interrupted run ended, or starts again if the source has changed in what that run copied. Returns
- * the number of rows that this run copied.
+ * Copies a table. Continues where an interrupted run ended, or starts again if the source has changed in what that run copied.
+ * Returns the number of rows that this run copied.
  */
 export async function copyTable(table: CopiedTable, target: Database, progress: Progress): Promise<number> {
   const { source } = table

@@ -14,8 +14,8 @@ export interface EmbeddedFiles {
 }
 
 /**
- * Locks both files until they are closed. Throws AppError `not_found` if one is missing, `conflict` while a server or another command
- * uses them.
+ * Locks both files until they are closed. Throws AppError `not_found` if one is missing, `conflict` while a server or another
+ * command uses them.
  */
 export function lockEmbeddedFiles(dataDir: string): EmbeddedFiles {
   const paths = [statePathOf({ dataDir }), logPathOf({ dataDir })] as const

@@ -1,5 +1,5 @@
-// Moves an embedded store into a cluster: copies all tables row by row into PostgreSQL, and continues the log there or in NATS from the
-// last position of the embedded log. Does not change what the embedded store holds, except that it applies the rest of its log.
+// Moves an embedded store into a cluster: copies all tables row by row into PostgreSQL, and continues the log there or in NATS from
+// the last position of the embedded log. Does not change what the embedded store holds, except that it applies the rest of its log.
 import type { Config } from '../../app/config.ts'
 import { AppError } from '../../core/app-error.ts'
 import { continueBehind } from '../../log/continue-log.ts'
@@ -50,8 +50,8 @@ export interface FinishedMove extends PreparedStore {
 export type MoveOutcome = FinishedMove | { readonly outcome: 'already_moved'; readonly at: number }
 
 /**
- * Copies what is not copied yet and compares everything. May be interrupted anywhere and run again. Throws AppError `conflict` if the
- * embedded store or the target is in use, or if the target holds anything but an incomplete move of this store.
+ * Copies what is not copied yet and compares everything. May be interrupted anywhere and run again. Throws AppError `conflict` if
+ * the embedded store or the target is in use, or if the target holds anything but an incomplete move of this store.
  */
 export async function moveStore({ from, to, progress }: MoveOptions): Promise<MoveOutcome> {
   // Fails before anything changes. A server may still start after this, so the files are locked again below.

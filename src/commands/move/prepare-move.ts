@@ -1,5 +1,5 @@
-// Prepares an embedded store for a move: migrates it, rolls back interrupted uploads, and applies the rest of its log. A start of the
-// server would do the same.
+// Prepares an embedded store for a move: migrates it, rolls back interrupted uploads, and applies the rest of its log. A start of
+// the server would do the same.
 import type { Config } from '../../app/config.ts'
 import { AppError } from '../../core/app-error.ts'
 import type { LogReader } from '../../log/event-log.ts'

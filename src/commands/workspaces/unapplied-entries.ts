@@ -1,5 +1,5 @@
-// Finds out whether the log holds unapplied entries of a workspace. Pipelines wait for the transaction that needs the answer, so the
-// log, which may be across a network, is opened and mostly read before the transaction.
+// Finds out whether the log holds unapplied entries of a workspace. Pipelines wait for the transaction that needs the answer, so
+// the log, which may be across a network, is opened and mostly read before the transaction.
 import { existsSync } from 'node:fs'
 import type { LogReader } from '../../log/event-log.ts'
 import { isEmbedded, logPathOf, openLogReader, type LogLocation } from '../../log/open-log.ts'

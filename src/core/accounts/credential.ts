@@ -1,5 +1,5 @@
-// What a caller proves its identity with, and which operations it may use with that. It must not know how a credential travels or
-// is stored.
+// The credential with which a caller proves its identity, and the operations that it permits. It must not know how a credential
+// travels or is stored.
 
 /** The tiles of the document's dashboard: `data`, and `reports` for "Campaign report / Business events / …". */
 export const KEY_TILES = ['data', 'reports'] as const

@@ -1,13 +1,13 @@
-// The names that reports give to the numbers of a campaign: reasons, and dimensions (a platform, a locale and a variation). One response
-// shows all of them, so their number is limited.
+// The reasons and dimensions (platform, locale and variation) that reports name for a campaign. One response shows all of them, so
+// their number is limited.
 import { countedPlatform, toMessagePlatform, UNKNOWN_REASON } from './facts.ts'
 import type { Member, MessageReport } from './report.ts'
 
-/** Different dimensions of a campaign. */
+/** The most combinations of dimensions in one campaign. */
 export const DIMENSIONS_MAX = 1_000
-/** Different reasons of a campaign, of removals and failures together. */
+/** The most reasons in one campaign, of removals and failures together. */
 export const REASONS_MAX = 100
-/** Dimensions times reasons of a campaign: every reason may be counted for all dimensions and their aggregates. */
+/** The most dimensions times reasons in one campaign: every reason may be counted for all dimensions and their aggregates. */
 export const DIMENSION_REASONS_MAX = 25_000
 
 export const NAME_KINDS = ['dimensions', 'reason'] as const

@@ -50,13 +50,13 @@ export interface GoalEvent {
   readonly action: string
   readonly time: number
   /**
-   * The goals with conditions that the event meets. Every event of the right name meets goals without conditions. The attributes count
-   * for nothing else.
+   * The goals with conditions that the event meets. Every event of the right name meets goals without conditions. Nothing else
+   * depends on the attributes.
    */
   readonly met: { has(goal: Goal): boolean }
 }
 
-/** How many facts of each kind count of one person in one campaign. */
+/** The most facts of each kind that count for one person in one campaign. */
 export interface FactCaps {
   /** Message events, and memberships, reported with one customer id. */
   readonly reported: number
@@ -142,18 +142,18 @@ export function compareMessages(left: MessageEvent, right: MessageEvent): number
 }
 
 /** Identity → the winner among the reports of that fact. */
-export function keepBest<Fact>(
+export function winnersByIdentity<Fact>(
   reports: readonly Fact[],
   identityOf: (fact: Fact) => string,
   compare: (left: Fact, right: Fact) => number,
 ): Map<string, Fact> {
-  const best = new Map<string, Fact>()
+  const winners = new Map<string, Fact>()
   for (const report of reports) {
     const identity = identityOf(report)
-    const current = best.get(identity)
-    if (!current || compare(report, current) < 0) best.set(identity, report)
+    const current = winners.get(identity)
+    if (!current || compare(report, current) < 0) winners.set(identity, report)
   }
-  return best
+  return winners
 }
 
 /** Compares by code point, as the databases do; `<` compares UTF-16 units and differs beyond U+FFFF. */
@@ -168,8 +168,8 @@ export function compareTexts(left: string, right: string): number {
 }
 
 /**
- * If only one of the first two different units belongs to a surrogate pair, its text comes after the other. Otherwise the units decide:
- * if they are second halves, the first halves are equal.
+ * If only one of the first two different units belongs to a surrogate pair, its text comes after the other. Otherwise the units
+ * decide: if they are second halves, the first halves are equal.
  */
 function codePointOrder(left: string, right: string, index: number): number {
   const isLeftPair = isSurrogate(left.charCodeAt(index))

@@ -10,8 +10,8 @@ export const CONDITIONS_MAX = 20
 export const GOALS_JSON_LENGTH_MAX = 65_536
 
 /**
- * The most bytes of the names of a campaign's goals as JSON. Statistics repeat them three times for each platform, locale and variation,
- * and a campaign must fit into one response.
+ * The most bytes of the names of a campaign's goals as JSON. Statistics repeat them three times for each platform, locale and
+ * variation, and a campaign must fit into one response.
  */
 export const GOAL_NAMES_BYTES_MAX = 1_536
 

@@ -1,5 +1,5 @@
-// Reports of audiences and message events: finds faults that the schema cannot find, and turns accepted reports into facts. Facts must
-// depend only on the report and the workspace, so that they are the same whenever the pipeline computes them.
+// Reports of audiences and message events: finds faults that the schema cannot find, and turns accepted reports into facts. Facts
+// must depend only on the report and the workspace, so that they are the same whenever the pipeline computes them.
 import type { Fault } from '../app-error.ts'
 import { toMessagePlatform, type Group, type Membership, type MessageEvent, type MessageKind } from './facts.ts'
 import { futureProblem, parseTimeValue, TIME_PROBLEM } from '../time-value.ts'

@@ -1,9 +1,9 @@
-// Finds the numbers of one campaign that new message events can change while audiences stay the same. All other numbers need no
-// recount.
+// Finds the numbers of one campaign that new message events can change while audiences stay the same. All other numbers stay the
+// same.
 import type { CampaignHistory } from './campaign-history.ts'
 import { AUDIENCE, UNIT_ACTIVE_DEVICES, UNIT_DEVICES, UNIT_IMPRESSION, UNIT_SENT, type Metric } from './cells.ts'
 import type { MessageEvent, MessageKind } from '../campaigns/facts.ts'
-import type { GroupingSetsOf, SharedGroupingSets } from './grouping-sets.ts'
+import type { MergedGroupingSets, SharedGroupingSets } from './grouping-sets.ts'
 
 /** Applies to performance and units; conversions depend on more. */
 export interface AffectedMetrics {
@@ -12,10 +12,13 @@ export interface AffectedMetrics {
   readonly groupingSets: ReadonlySet<SharedGroupingSets>
 }
 
-/** The metrics that the message events in `changed` can change, each of which the user has or had in the campaign. */
+/**
+ * The metrics that the message events in `changed` can change. The user must have each of these events in the campaign, or have had
+ * it before the change.
+ */
 export function affectedMetrics(
   history: CampaignHistory,
-  groupingSets: GroupingSetsOf,
+  groupingSets: MergedGroupingSets,
   changed: readonly MessageEvent[],
 ): AffectedMetrics {
   const [kinds, own] = [new Set<MessageKind>(), new Set<SharedGroupingSets>()]

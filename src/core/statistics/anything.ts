@@ -3,12 +3,12 @@
 import { ANY_GROUP, cellKey, CellSum, fromCellKey, NO_DAY, seriesKey, type Cell, type Metric } from './cells.ts'
 
 /**
- * Counts the occurrences of all other metrics on a day, but no users. Users contribute no cells of it: its cells follow from the
- * others.
+ * Counts the occurrences of all other metrics on a day, but no users. Users contribute no cells of it: they are derived from the
+ * other cells.
  */
 export const ANYTHING: Metric = 'anything'
 
-/** The sum of the `ANYTHING` cells that follow from other cells and of those that are among `cells` already. */
+/** The sum of the `ANYTHING` cells that other cells imply and of those that are among `cells` already. */
 export function sumAnything(cells: readonly Cell[]): CellSum {
   const sum = new CellSum()
   for (const { day, previousDay, users, occurrences, ...series } of cells) {
@@ -18,13 +18,13 @@ export function sumAnything(cells: readonly Cell[]): CellSum {
   return sum
 }
 
-/** All cells of a sum, with the `ANYTHING` cells that follow from them. */
+/** All cells of a sum, with the `ANYTHING` cells that they imply. */
 export function withAnything(sum: CellSum): Cell[] {
   const cells = sum.toCells()
   return [...cells.filter((cell) => !isAnything(cell)), ...sumAnything(cells).toCells()]
 }
 
-/** How many cells `withAnything` gives, without making them. The sum must hold no cells of `ANYTHING` itself. */
+/** How many cells `withAnything` returns, without creating them. The sum must hold no cells of `ANYTHING` itself. */
 export function countWithAnything(sum: CellSum): number {
   const followers = new Set<string>()
   for (const [key] of sum.entries()) {

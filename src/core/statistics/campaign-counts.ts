@@ -117,8 +117,8 @@ export class CampaignSeries {
   }
 
   /**
-   * Everything that is shown of the campaign. A platform, locale or variation is included if anything is counted for it, whatever
-   * was asked for; goals always are.
+   * Everything that is shown of the campaign. Includes a platform, locale or variation if anything is counted for it, even if the
+   * caller did not ask for that; always includes goals.
    */
   *count(goalNames: readonly string[], question: StatsQuestion): Generator<readonly [string, LocalesCounts]> {
     const goals = goalNames.map((name) => toGoalMetrics(name, question.attributionType))
@@ -164,7 +164,7 @@ class DimensionsCounts {
     return this.#groups.get(group)?.get(metric)?.users ?? 0
   }
 
-  /** The number of the metric type that is asked for. */
+  /** The number of the requested metric type. */
   number(group: Series['group'], metric: string, metricType: MetricType): number {
     return metricType === 'TOTAL' ? this.occurrences(group, metric) : this.users(group, metric)
   }
@@ -205,7 +205,7 @@ function* mapLevel<Value, Result>(
 }
 
 function countLocale(variations: Variations, goals: readonly GoalMetrics[], question: StatsQuestion): LocaleCounts {
-  // Control groups were shown nothing: their numbers are the same for every variation.
+  // Control groups are sent nothing: their numbers are the same for every variation.
   const all = variations.get(ALL) ?? new DimensionsCounts()
   return {
     variations: mapLevel(variations, 'all_variations', (counts) => ({
@@ -236,7 +236,7 @@ function countPerformance(counts: DimensionsCounts, metricType: MetricType): Per
   }
 }
 
-/** What `cvr` divides by. */
+/** The kind of message event whose count `cvr` divides by. */
 const CONVERSION_BASES: Readonly<Record<AttributionType, MessageKind>> = {
   VIEW_THROUGH: 'impression',
   CLICK_THROUGH: 'click',

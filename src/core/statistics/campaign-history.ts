@@ -27,11 +27,13 @@ export interface CampaignFacts {
   readonly messages: readonly MessageEvent[]
 }
 
-/** Everything in it is derived from the facts that it is made from. */
+/** Derives everything from the facts passed to the constructor. */
 export class CampaignHistory {
   readonly campaign: CampaignGoals
   readonly messages: readonly MessageEvent[]
-  /** The user's group: that of the earliest audience; of several at one instant, target first. Undefined without any audience. */
+  /**
+   * The user's group: that of the earliest audience; of several at one instant, target first. Undefined if there is no audience.
+   */
   readonly group: Group | undefined
   /** The audiences of that group; those of other groups are not counted. */
   readonly audiences: readonly Membership[]

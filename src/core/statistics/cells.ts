@@ -20,12 +20,9 @@ export const ATTRIBUTION_TYPES = [
 ] as const
 export type AttributionType = (typeof ATTRIBUTION_TYPES)[number]
 
-/**
- * Stands in place of a group for what belongs to no group of an audience: what happened to messages, and conversions credited to
- * them.
- */
+/** Replaces the group in cells that belong to no group of an audience: message events, and conversions credited to them. */
 export const ANY_GROUP = ''
-/** The generation of what does not depend on goals. */
+/** The generation of cells that do not depend on goals. */
 export const NO_GENERATION = 0
 
 /**
@@ -50,11 +47,11 @@ export const convertedMetric = (attribution: AttributionType, goal: string): Met
 export const controlConvertedMetric = (goal: string): Metric => `converted:${goal}`
 export const metMetric = (goal: string): Metric => `met:${goal}`
 
-/** Which number of a campaign: everything that identifies a cell but its days. Its dimensions may be an aggregate. */
+/** One number of a campaign: everything that identifies a cell except its days. Its dimensions may be an aggregate. */
 export interface Series extends Dimensions {
   /** The number of the campaign. */
   readonly campaign: number
-  /** Counts the changes of a campaign's goals; `NO_GENERATION` for what does not depend on them. */
+  /** Counts the changes of a campaign's goals; `NO_GENERATION` for numbers that do not depend on them. */
   readonly generation: number
   readonly group: Group | typeof ANY_GROUP
   readonly metric: Metric
@@ -72,23 +69,21 @@ export interface Cell extends Series {
 /** Before every day of the calendar, so that it compares as earlier than the start of any range. */
 export const NO_DAY = -1_000_000
 
-/** A sum of cells; those that add up to nothing are not in it. */
+/** A sum of cells. Drops cells that add up to zero. */
 export class CellSum {
   readonly #cells = new Map<string, CellCounts>()
-  /**
-   * Cells that stand for the same numbers at several grouping sets, which end their keys. Reading spreads them to these sets.
-   */
+  /** Cells that stand for equal cells at several grouping sets, with which their keys end. Reading spreads them to these sets. */
   readonly #spread = new Map<string, CellCounts>()
-  /** How many cells these can be when they are spread. */
+  /** The most cells that they can become when they are spread. */
   #spreadMax = 0
 
-  /** How many cells there are. */
+  /** The number of cells. */
   get size(): number {
     this.#settle()
     return this.#cells.size
   }
 
-  /** How many cells memory holds; those that stand for several count once. */
+  /** The number of cells in memory; those that stand for several count once. */
   get held(): number {
     return this.#cells.size + this.#spread.size
   }
@@ -109,7 +104,7 @@ export class CellSum {
     else this.#addSpread(`${key}\0${groupingSets}`, groupingSets, users, occurrences)
   }
 
-  /** Adds every cell of another sum, `times` over; −1 takes it away. */
+  /** Adds every cell of another sum, multiplied by `times`; −1 subtracts it. */
   addAll(other: CellSum, times = 1): void {
     for (const [key, [users, occurrences]] of other.#cells) this.add(key, users * times, occurrences * times)
     for (const [key, [users, occurrences]] of other.#spread)
@@ -142,7 +137,7 @@ export class CellSum {
     return { cells: [...this.#cells], spread: [...this.#spread] }
   }
 
-  /** The sum of which `JSON.stringify` made this text. */
+  /** The sum from which `JSON.stringify` made this text. */
   static fromJson(text: string): CellSum {
     const { cells, spread } = JSON.parse(text) as CellSumJson
     const sum = new CellSum()
@@ -151,7 +146,7 @@ export class CellSum {
     return sum
   }
 
-  /** Key → what is counted there, until something is added. */
+  /** Key → its counts. Valid until something is added. */
   entries(): IterableIterator<readonly [key: string, counts: Readonly<CellCounts>]> {
     this.#settle()
     return this.#cells.entries()
@@ -176,7 +171,7 @@ export class CellSum {
   }
 }
 
-/** Only the sum that holds it changes it. */
+/** Only the sum that holds them changes them. */
 type CellCounts = [users: number, occurrences: number]
 
 interface CellSumJson {
@@ -187,7 +182,7 @@ interface CellSumJson {
 /** The cells of one series, four numbers each: day, previous day, users, occurrences. */
 export type SeriesCells = readonly number[]
 
-/** Adds the cells of the series with this key, and of those at its other grouping sets, to a sum; −1 takes them away. */
+/** Adds the cells of the series with this key, and of those at its other grouping sets, to a sum; −1 subtracts them. */
 export function addCellsOf(
   sum: CellSum,
   {
@@ -225,7 +220,7 @@ function addTo(cells: Map<string, CellCounts>, key: string, users: number, occur
   return -1
 }
 
-/** The grouping sets that end the key of a cell that stands for several. */
+/** The grouping sets at the end of the key of a cell that stands for several. */
 function groupingSetsIn(key: string): GroupingSets {
   return Number(key.slice(key.lastIndexOf('\0') + 1))
 }
@@ -248,7 +243,7 @@ export function cellKey(series: string, day: number, previousDay: number): strin
   return `${series}\0${day}\0${previousDay}`
 }
 
-/** What `cellKey` made the key from; more may follow it. */
+/** Parses a key made by `cellKey`; ignores anything after it. */
 export function fromCellKey(key: string): Omit<Cell, 'users' | 'occurrences'> {
   const [campaign, generation, group, metric = '', platform = '', locale = '', variation = '', day, previousDay] =
     key.split('\0')

@@ -1,12 +1,12 @@
 // Computes what one user adds to the table of statistics. This function defines every number of Fetch Campaign Stats: the table is
-// its sum over all users, in whatever steps it was built.
+// its sum over all users, no matter in which steps it was built.
 import { CampaignHistory } from './campaign-history.ts'
 import { ANY_GROUP, CellSum, NO_GENERATION } from './cells.ts'
 import { capGoalEvents } from './goal-event-cap.ts'
 import { countConversions, LastInteractions, type Converted } from './conversions.ts'
 import { countUnits, type DeliveryOptions } from './delivery-units.ts'
 import type { GoalEvent, Membership, MessageEvent } from '../campaigns/facts.ts'
-import { GroupingSetsOf, type KeyedDimensions } from './grouping-sets.ts'
+import { MergedGroupingSets, type KeyedDimensions } from './grouping-sets.ts'
 import { affectedMetrics } from './affected-metrics.ts'
 import type { Rules } from './rules.ts'
 import { Tally } from './tally.ts'
@@ -21,7 +21,7 @@ export interface History {
 /** The reported facts of one user. */
 type ReportedFacts = Omit<History, 'goalEvents'>
 
-/** Which part of a user's contributions is wanted. */
+/** Which part of a user's contributions to count. */
 export interface Scope {
   /** Only cells of these campaigns; touches of the others still compete for conversions. */
   readonly campaigns: ReadonlySet<number> | 'all'
@@ -38,7 +38,7 @@ const EVERYTHING: Scope = { campaigns: 'all', parts: 'all' }
  *
  * - performance: each e ∈ E on its day, by kind; its dimensions are those of the latest m ∈ M of its platform not after it, else
  *   of the earliest, else its platform alone;
- * - units (`delivery-units.ts`): each day of audience of the user's group, with the one state that came of it;
+ * - units (`delivery-units.ts`): each day of audience of the user's group, with the one state it ended in;
  * - conversions (`conversions.ts`): each g ∈ G on its day, for each attribution type, at the dimensions of the one touch that
  *   it is credited to; in a control group at those of the latest audience whose window holds it; of very many g only the
  *   first (`goal-event-cap.ts`);
@@ -60,7 +60,7 @@ export interface Counting {
   readonly scope: Scope
 }
 
-/** Adds the contributions of a history, or takes them away. */
+/** Adds or subtracts the contributions of a history. */
 export function addContributions(
   sum: CellSum,
   history: History,
@@ -75,9 +75,7 @@ function* toTallies(history: History, counting: Counting): Generator<Tally, void
     if (isWanted(own, counting)) yield* tally(own, prepared, groupingSetsOf(own), counting)
 }
 
-/**
- * The same as adding the contributions of one history and taking away those of another; what both have in common costs nothing.
- */
+/** Adds the contributions of one history and subtracts those of another, without counting what both have in common. */
 export function addChange(
   sum: CellSum,
   { before, after }: { readonly before: History; readonly after: History },
@@ -93,7 +91,7 @@ export function addChange(
 }
 
 interface ChangeCounting extends Counting {
-  /** If given, of performance and units only what these message events can change is counted. */
+  /** If given, counts only the performance and units that these message events can change. */
   readonly changed?: readonly MessageEvent[] | undefined
 }
 
@@ -129,10 +127,10 @@ function differingMessages(before: History, after: History): readonly MessageEve
 }
 
 /** The grouping sets of one campaign in two histories. */
-function groupingSetsOf(...histories: readonly (CampaignHistory | undefined)[]): GroupingSetsOf {
+function groupingSetsOf(...histories: readonly (CampaignHistory | undefined)[]): MergedGroupingSets {
   const byKey = new Map<string, KeyedDimensions>()
   for (const history of histories) history?.addDimensions(byKey)
-  return GroupingSetsOf.of(byKey)
+  return MergedGroupingSets.of(byKey)
 }
 
 function isWanted({ campaign }: CampaignHistory, { scope: { campaigns } }: Counting): boolean {
@@ -143,7 +141,7 @@ function isWanted({ campaign }: CampaignHistory, { scope: { campaigns } }: Count
 interface PreparedHistory {
   /** By the numbers of the campaigns. */
   readonly histories: ReadonlyMap<number, CampaignHistory>
-  /** Undefined when there are no conversions to be counted. */
+  /** Undefined if there are no conversions to count. */
   readonly converted: Converted | undefined
 }
 
@@ -178,7 +176,7 @@ export function findUncounted(history: History, { rules, scope }: Counting): Set
 function tally(
   history: CampaignHistory,
   { converted }: PreparedHistory,
-  groupingSets: GroupingSetsOf,
+  groupingSets: MergedGroupingSets,
   { rules, scope, changed }: ChangeCounting,
 ): Tally[] {
   const tallies: Tally[] = []

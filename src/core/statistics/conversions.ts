@@ -11,7 +11,7 @@ import {
 } from '../campaigns/facts.ts'
 import { hasConditions, windowMs, type Goal } from '../campaigns/goal.ts'
 import { capGoalEvents } from './goal-event-cap.ts'
-import type { GroupingSetsOf } from './grouping-sets.ts'
+import type { MergedGroupingSets } from './grouping-sets.ts'
 import type { CampaignGoals } from './rules.ts'
 import { Tally } from './tally.ts'
 
@@ -31,7 +31,7 @@ const OWN_ATTRIBUTIONS: readonly {
   { type: 'IN_SESSION', kind: 'click', within: () => SESSION_MS },
 ]
 
-/** The goal events that a campaign counts conversions of, and what competes for them. */
+/** The goal events that may count as conversions, and the last interaction before each. */
 export interface Converted {
   readonly events: readonly GoalEvent[]
   /** Of the same events, by the same rules. */
@@ -43,7 +43,7 @@ export interface Converted {
 /** Counts the conversions of one campaign, at its grouping sets. */
 export function countConversions(
   history: CampaignHistory,
-  groupingSets: GroupingSetsOf,
+  groupingSets: MergedGroupingSets,
   converted: Converted,
 ): Tally[] {
   const { events, last, timezone, goalEventsMax } = converted
@@ -79,7 +79,7 @@ export class LastInteractions {
     this.#events = events
   }
 
-  /** To be called once for each campaign, with all touches of the user. */
+  /** Call it once for each campaign, with all touches of the user. */
   add(history: CampaignHistory): void {
     const { campaign } = history
     for (const event of this.#events) {
@@ -133,12 +133,12 @@ class ConversionCounter {
   readonly #history: CampaignHistory
   /** Conversions that are credited to touches. */
   readonly #touched: Tally
-  /** What counts for the user's group: conversions of a control group, and audiences whose window held a goal event. */
+  /** Counts for the user's group: conversions of a control group, and audiences whose window held a goal event. */
   readonly #grouped: Tally | undefined
   /** Goal → when it was met. */
   readonly #met = new Map<Goal, number[]>()
 
-  constructor(history: CampaignHistory, groupingSets: GroupingSetsOf, timezone: string) {
+  constructor(history: CampaignHistory, groupingSets: MergedGroupingSets, timezone: string) {
     const { number: campaign, generation } = history.campaign
     const common = { campaign, generation, timezone, groupingSets }
     this.#history = history
@@ -179,7 +179,7 @@ class ConversionCounter {
     this.#touched.add(convertedMetric(type, goal.name), this.#history.dimensionsOf(touch), event.time)
   }
 
-  /** By intention to treat: whatever was sent, the event counts for the audiences before it. */
+  /** By intention to treat: the event counts for the audiences before it, whether or not anything was sent. */
   #addToGroup(event: GoalEvent, goal: Goal): void {
     const instants = this.#met.get(goal)
     if (instants) instants.push(event.time)

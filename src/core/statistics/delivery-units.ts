@@ -14,7 +14,7 @@ import {
   type Metric,
 } from './cells.ts'
 import { compareTexts, UNKNOWN_REASON, type Membership, type MessageEvent } from '../campaigns/facts.ts'
-import type { GroupingSetsOf, SharedGroupingSets } from './grouping-sets.ts'
+import type { MergedGroupingSets, SharedGroupingSets } from './grouping-sets.ts'
 import { affectsUnits, type AffectedMetrics } from './affected-metrics.ts'
 import { Tally } from './tally.ts'
 import { localDay } from '../time-zone.ts'
@@ -46,7 +46,7 @@ export function countUnits(history: CampaignHistory, options: DeliveryOptions): 
   const { timezone, groupingSets, affected } = options
   const kinds = affected?.kinds
   const basis = { campaign: campaign.number, generation: NO_GENERATION, group }
-  // `unitsOf` gives only units at the affected grouping sets.
+  // `unitsOf` returns only units at the affected grouping sets.
   const tally = new Tally({ timezone, groupingSets, ...basis })
   const messages = group === 'target' ? byAudience(history) : undefined
   for (const { shared, day, members } of unitsOf(history, options)) {
@@ -63,8 +63,8 @@ export function countUnits(history: CampaignHistory, options: DeliveryOptions): 
 export interface DeliveryOptions {
   readonly timezone: string
   /** Of all dimensions in the campaign's history. */
-  readonly groupingSets: GroupingSetsOf
-  /** If given, only what it can change is counted. */
+  readonly groupingSets: MergedGroupingSets
+  /** If given, counts only what it can change. */
   readonly affected: AffectedMetrics | undefined
 }
 
@@ -109,7 +109,7 @@ function byAudience(history: CampaignHistory): ReadonlyMap<Membership, readonly 
   return messages
 }
 
-/** Gives how many a unit adds to each metric. Units add up over days, alike for TOTAL and UNIQUE. */
+/** Calls `add` for each metric of a unit. Units add up over days, for TOTAL and UNIQUE alike. */
 function countUnit(
   members: readonly Membership[],
   messages: ReadonlyMap<Membership, readonly MessageEvent[]>,
@@ -129,7 +129,7 @@ function isOpen({ removed }: Membership): boolean {
   return removed === null
 }
 
-/** What happened to the messages of a unit, in any order; what happened to those of removed audiences counts for devices alone. */
+/** The message events of a unit, in any order. Those of removed audiences count only for devices. */
 class UnitEvents {
   readonly devices = new Devices()
   /** Those to which something was sent. */

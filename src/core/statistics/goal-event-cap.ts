@@ -1,6 +1,6 @@
 // Caps how many goal events of one person a campaign counts: of the events that it could credit, the first ones by time. The rule
-// is a function of the person's facts, so batches, backfills and `statistics verify` agree, whatever the order of arrival. It looks
-// at event names and times, never at conditions, so that the store can read the first events by an index.
+// is a function of the person's facts, so batches, backfills and `statistics verify` agree for any order of arrival. It looks at
+// event names and times, never at conditions, so that the store can read the first events by an index.
 import type { GoalEvent } from '../campaigns/facts.ts'
 import { windowMs, type Goal } from '../campaigns/goal.ts'
 import { isTouch, type CampaignHistory, type CampaignFacts } from './campaign-history.ts'
@@ -14,11 +14,11 @@ export interface Span {
 
 export interface CappedEvents<Event> {
   readonly counted: readonly Event[]
-  /** Those that would count without the cap. */
+  /** The events that only the cap excludes. */
   readonly uncounted: readonly Event[]
 }
 
-/** The events that a campaign counts, at most `max`, and those that only the cap keeps out. */
+/** The events that a campaign counts, at most `max`, and those that only the cap excludes. */
 export function capGoalEvents<Event extends GoalEvent>(
   history: CampaignHistory,
   events: readonly Event[],

@@ -1,10 +1,10 @@
 // The grouping sets of a fact: its dimensions and all their aggregates. Distinct users cannot be added up across grouping sets, so
 // each has its own numbers; sets that count exactly the same facts share one computation.
 
-/** Stands in place of a platform, locale or variation for the aggregate of all of them. None of them has an empty name. */
+/** Replaces a platform, locale or variation in the aggregate of all of them. None of them has an empty name. */
 export const ALL = ''
 
-/** One platform, and a locale and a variation, each `ALL` where there is none. */
+/** One platform, and a locale and a variation, each `ALL` if there is none. */
 export interface Dimensions {
   readonly platform: string
   readonly locale: string
@@ -30,32 +30,32 @@ const GROUPING_SETS_MAX = 8
 
 /** Grouping sets that count the same facts. */
 export interface SharedGroupingSets {
-  /** Counts from 0 within one `GroupingSetsOf`. */
+  /** Counts from 0 within one `MergedGroupingSets`. */
   readonly index: number
   /** What the dimensions of these facts have in common, and `ALL` where they differ. */
   readonly dimensions: KeyedDimensions
-  /** Which of their grouping sets these are, each once. */
+  /** The grouping sets of these dimensions that count the facts, each once. */
   readonly groupingSets: GroupingSets
 }
 
 /** The grouping sets of several dimensions, merged as far as they count the same facts. Immutable. */
-export class GroupingSetsOf {
+export class MergedGroupingSets {
   readonly sets: readonly SharedGroupingSets[]
   readonly #setsAt: ReadonlyMap<string, readonly SharedGroupingSets[]>
 
-  /** Caches: mostly returns the same object for the same dimensions, which are given by key. */
-  static of(allDimensions: ReadonlyMap<string, KeyedDimensions>): GroupingSetsOf {
-    if (allDimensions.size > CACHED_TOGETHER_MAX) return new GroupingSetsOf([...allDimensions.values()])
-    const entry = cacheEntryOf(allDimensions.keys())
-    return (entry.groupingSets ??= new GroupingSetsOf([...allDimensions.values()]))
+  /** Caches: mostly returns the same object for the same dimensions. Takes them by key. */
+  static of(dimensionsByKey: ReadonlyMap<string, KeyedDimensions>): MergedGroupingSets {
+    if (dimensionsByKey.size > CACHED_TOGETHER_MAX) return new MergedGroupingSets([...dimensionsByKey.values()])
+    const entry = cacheEntryOf(dimensionsByKey.keys())
+    return (entry.groupingSets ??= new MergedGroupingSets([...dimensionsByKey.values()]))
   }
 
-  /** The dimensions must differ from each other. */
-  private constructor(allDimensions: readonly KeyedDimensions[]) {
-    const setsAt = new Map(allDimensions.map(({ key }) => [key, [] as SharedGroupingSets[]]))
-    this.sets = setsOf(allDimensions).map(({ members, dimensions, groupingSets }, index) => {
+  /** All dimensions must differ. */
+  private constructor(dimensionsList: readonly KeyedDimensions[]) {
+    const setsAt = new Map(dimensionsList.map(({ key }) => [key, [] as SharedGroupingSets[]]))
+    this.sets = setsOf(dimensionsList).map(({ members, dimensions, groupingSets }, index) => {
       const set = { index, dimensions, groupingSets }
-      for (const member of members) setsAt.get((allDimensions[member] as KeyedDimensions).key)?.push(set)
+      for (const member of members) setsAt.get((dimensionsList[member] as KeyedDimensions).key)?.push(set)
       return set
     })
     this.#setsAt = setsAt
@@ -69,13 +69,13 @@ export class GroupingSetsOf {
   }
 }
 
-/** Nearly all users have one or two different dimensions in a campaign. */
+/** Nearly all users have one or two combinations of dimensions in a campaign. */
 const CACHED_TOGETHER_MAX = 4
 /** The most cached lists of dimensions, with up to three kilobytes each. */
 const CACHE_ENTRIES_MAX = 2_000
 
 interface CacheEntry {
-  groupingSets: GroupingSetsOf | undefined
+  groupingSets: MergedGroupingSets | undefined
   /** By the key of the next dimensions. */
   readonly longer: Map<string, CacheEntry>
 }
@@ -109,9 +109,9 @@ interface SetWithMembers {
   groupingSets: GroupingSets
 }
 
-function setsOf(allDimensions: readonly KeyedDimensions[]): SetWithMembers[] {
+function setsOf(dimensionsList: readonly KeyedDimensions[]): SetWithMembers[] {
   const membersAt = new Map<string, { readonly aggregate: KeyedDimensions; readonly members: number[] }>()
-  for (const [index, dimensions] of allDimensions.entries()) {
+  for (const [index, dimensions] of dimensionsList.entries()) {
     for (const aggregate of aggregatesOf(dimensions)) {
       const existing = membersAt.get(aggregate.key)
       if (existing) existing.members.push(index)
@@ -123,7 +123,7 @@ function setsOf(allDimensions: readonly KeyedDimensions[]): SetWithMembers[] {
     const key = members.join()
     const existing = sets.get(key)
     const dimensions =
-      existing?.dimensions ?? commonDimensions(members.map((member) => allDimensions[member] as KeyedDimensions))
+      existing?.dimensions ?? commonDimensions(members.map((member) => dimensionsList[member] as KeyedDimensions))
     const bit = 1 << groupingSetNumber(dimensions, aggregate)
     if (existing) existing.groupingSets |= bit
     else sets.set(key, { members, dimensions, groupingSets: bit })
@@ -131,8 +131,8 @@ function setsOf(allDimensions: readonly KeyedDimensions[]): SetWithMembers[] {
   return [...sets.values()]
 }
 
-function commonDimensions(allDimensions: readonly KeyedDimensions[]): KeyedDimensions {
-  const [first, ...others] = allDimensions as [KeyedDimensions, ...KeyedDimensions[]]
+function commonDimensions(dimensionsList: readonly KeyedDimensions[]): KeyedDimensions {
+  const [first, ...others] = dimensionsList as [KeyedDimensions, ...KeyedDimensions[]]
   const common = (name: keyof Dimensions) => (others.every((other) => other[name] === first[name]) ? first[name] : ALL)
   return toKeyed(common('platform'), common('locale'), common('variation'))
 }
@@ -143,7 +143,7 @@ function groupingSetNumber(dimensions: Dimensions, aggregate: Dimensions): numbe
   return differs('platform') + 2 * differs('locale') + 4 * differs('variation')
 }
 
-/** An upper bound: sets that are the same count twice. */
+/** An upper bound: it counts equal sets twice. */
 export function countGroupingSets(groupingSets: GroupingSets): number {
   let count = 0
   for (let rest = groupingSets; rest > 0; rest >>>= 1) count += rest & 1
@@ -155,7 +155,7 @@ export function aggregatesOf(
   { platform, locale, variation }: Dimensions,
   groupingSets = ALL_GROUPING_SETS,
 ): KeyedDimensions[] {
-  // Those that are the same as others: with `ALL` in place of `ALL`.
+  // Sets that repeat another one: they replace `ALL` by `ALL`.
   const repeated = (platform === ALL ? 1 : 0) + (locale === ALL ? 2 : 0) + (variation === ALL ? 4 : 0)
   const found: KeyedDimensions[] = []
   for (let number = 0; number < GROUPING_SETS_MAX; number++) {

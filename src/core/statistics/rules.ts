@@ -1,4 +1,4 @@
-// The rules by which a workspace is counted: its time zone, and the goals of all its campaigns.
+// The rules for counting a workspace: its time zone, and the goals of all its campaigns.
 import type { Goal } from '../campaigns/goal.ts'
 
 /** A campaign with the goals by which it is counted. */

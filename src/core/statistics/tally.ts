@@ -1,13 +1,13 @@
 // Counts the active days of one user in the series of one campaign, and turns them into cells.
 import { addCellsOf, NO_DAY, seriesKeyAt, type CellSum, type Metric, type Series, type SeriesCells } from './cells.ts'
-import type { KeyedDimensions, GroupingSetsOf, SharedGroupingSets } from './grouping-sets.ts'
+import type { KeyedDimensions, MergedGroupingSets, SharedGroupingSets } from './grouping-sets.ts'
 import { localDay } from '../time-zone.ts'
 
 export interface TallyOptions extends Pick<Series, 'campaign' | 'generation' | 'group'> {
   readonly timezone: string
-  /** Of all dimensions under which something is counted. */
-  readonly groupingSets: GroupingSetsOf
-  /** If given, only at these is anything counted. */
+  /** The grouping sets of all dimensions under which something is counted. */
+  readonly groupingSets: MergedGroupingSets
+  /** If given, counts only at these. */
   readonly only?: ReadonlySet<SharedGroupingSets> | undefined
 }
 
@@ -27,7 +27,7 @@ export class Tally {
     for (const shared of groupingSets.at(dimensions)) this.addOnDay(metric, shared, day, 1)
   }
 
-  /** Counts something, `times` over, at one set of shared grouping sets. */
+  /** Counts something `times` times, at one set of shared grouping sets. */
   addOnDay(metric: Metric, shared: SharedGroupingSets, day: number, times: number): void {
     const { only } = this.#options
     if (only && !only.has(shared)) return
@@ -44,9 +44,8 @@ export class Tally {
   }
 
   /**
-   * Each active day makes the user one of those with that day and that active day before it. Cells that are the same in `other`,
-   * which counts the same series at the same grouping sets, are left out: with one tally added and the other taken away, they would cancel
-   * out.
+   * Adds a cell for each active day and the active day before it. Leaves out cells that are the same in `other`, which counts the
+   * same series at the same grouping sets: adding one tally and subtracting the other would cancel them out.
    */
   addTo(sum: CellSum, times: 1 | -1, other?: Tally): void {
     for (const { index, dimensions, groupingSets } of this.#options.groupingSets.sets) {

@@ -23,7 +23,7 @@ export interface Uplift {
 
 export const NO_UPLIFT: Uplift = { uplift: 0, low: 0, high: 0, isSignificant: false }
 
-/** All numbers are percentages. Nothing can be said where a side is empty or nobody in the control group met the goal. */
+/** All numbers are percentages. `NO_UPLIFT` if a side is empty or nobody in the control group met the goal. */
 export function computeUplift(target: Share, control: Share): Uplift {
   if (target.users === 0 || control.users === 0 || control.met === 0) return NO_UPLIFT
   const [low, high] = interval(target, control)

@@ -65,8 +65,8 @@ export interface TemplateVersion {
 }
 
 /**
- * The role of a template in a group. A group exists as long as templates name the same parent. Its id is the parent's, and the parent is
- * its default template. Groups do not nest.
+ * The role of a template in a group. A group exists as long as templates name the same parent. Its id is the parent's, and the
+ * parent is its default template. Groups do not nest.
  *
  * | from    | to      | by                                               |
  * |---------|---------|--------------------------------------------------|
@@ -75,12 +75,12 @@ export interface TemplateVersion {
  * | single  | child   | it names a single or default template            |
  * | child   | single  | it names none any more                           |
  */
-export type GroupStanding = 'single' | 'default' | 'child'
+export type GroupRole = 'single' | 'default' | 'child'
 
 /** The latest version and the role of a template. */
 export interface CurrentTemplate {
   readonly latest: TemplateVersion
-  readonly standing: GroupStanding
+  readonly role: GroupRole
 }
 
 /** The fields that an update changes. */
@@ -101,7 +101,7 @@ export function firstVersion(
 
 /** The version that an update creates. The caller has checked a change of group with `groupFault`. */
 export function nextVersion(
-  { latest, standing }: CurrentTemplate,
+  { latest, role }: CurrentTemplate,
   change: TemplateChange,
   { updatedBy, now }: { readonly updatedBy: string; readonly now: number },
 ): TemplateVersion {
@@ -111,7 +111,7 @@ export function nextVersion(
     version: latest.version + 1,
     details: { ...latest.details, ...change.details },
     // Clients may send the group id that responses show for a default template. It names no parent.
-    meta: standing === 'default' ? { ...meta, groupId: null } : meta,
+    meta: role === 'default' ? { ...meta, groupId: null } : meta,
     // Queued requests may run in another order than they were received.
     updatedAt: Math.max(now, latest.updatedAt),
     updatedBy,
@@ -124,11 +124,11 @@ export function nextVersion(
  */
 export function groupFault(
   groupId: string | null,
-  parent: GroupStanding | undefined,
+  parent: GroupRole | undefined,
   current?: CurrentTemplate,
 ): Fault | undefined {
   const ownId = current?.latest.externalTemplateId
-  if (current?.standing === 'default') {
+  if (current?.role === 'default') {
     return groupId === ownId
       ? undefined
       : groupIdFault('cannot change while other templates use this template as their group')

@@ -5,8 +5,8 @@ export const EMAIL_LENGTH_MAX = 320
 const ADDRESS = /^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}.]+(?:\.[^\s@\p{Cc}.]+)*$/u
 
 /**
- * Addresses match without case and outer spaces, in any Unicode normalization. Responses show them as sent. `toLowerCase` turns Σ into ς
- * at the end of a word, so ς becomes σ.
+ * Addresses match without case and outer spaces, in any Unicode normalization. Responses show them as sent. `toLowerCase` turns Σ
+ * into ς at the end of a word, so ς becomes σ.
  */
 export function normalizeEmail(address: string): string {
   return address.trim().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')

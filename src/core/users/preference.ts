@@ -1,5 +1,5 @@
-// A user's email preferences: how a request changes them, and how a merge of two users combines them ("Email opt-in"). Every decision has
-// its time, because the newer of two contradicting decisions wins.
+// A user's email preferences: how a request changes them, and how a merge of two users combines them ("Email opt-in"). Every
+// decision has its time, because the newer of two contradicting decisions wins.
 import { toAsciiCapitals } from '../ascii-capitals.ts'
 import type { KeyTile } from '../accounts/credential.ts'
 
@@ -71,9 +71,9 @@ export function toOptInStatus(text: string): OptInStatus | undefined {
 }
 
 /**
- * The preferences after a request. Sets the categories it names; others stay. If a request sends categories and leaves at least one false
- * and none true, the status becomes OPTED_OUT, regardless of the status it sent. Categories that the workspace no longer has do not count,
- * because users can no longer opt out of them.
+ * The preferences after a request. Sets the categories it names; others stay. If a request sends categories and leaves at least one
+ * false and none true, the status becomes OPTED_OUT, regardless of the status it sent. Categories that the workspace no longer has
+ * do not count, because users can no longer opt out of them.
  */
 export function changePreference(
   before: Preference,

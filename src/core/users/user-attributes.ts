@@ -20,7 +20,9 @@ export function userAttributeFaults(attributes: Readonly<Record<string, unknown>
   return faults
 }
 
-/** Valid attributes as they take effect: an empty `email` or `timezone` counts as not sent, and a number in `mobile` as its text. */
+/**
+ * Valid attributes as they take effect: an empty `email` or `timezone` counts as not sent, and a number in `mobile` as its text.
+ */
 export function effectiveAttributes(sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { email, timezone, mobile } = sent
   if (email !== '' && timezone !== '' && typeof mobile !== 'number') return sent

@@ -16,15 +16,15 @@ export interface Identity {
 }
 
 /**
- * The most characters of one user's attributes as JSON: twice a request's, and few enough to read and write them in each batch. Without a
- * limit, a client that invents names would make them grow forever.
+ * The most characters of one user's attributes as JSON: twice a request's, and few enough to read and write them in each batch.
+ * Without a limit, a client that invents names would make them grow forever.
  */
 export const USER_ATTRIBUTES_LENGTH_MAX = 2 * 1024 * 1024
 
 /**
  * Attribute → its value, when it was received, and the position of its entry in the log. The value with the greatest position wins,
- * in whatever order values are applied. The time does not decide: clients often send a request within the millisecond in which the
- * one before it is answered, and a clock may be set back.
+ * no matter in which order values are applied. The time does not decide: clients often send a request within the millisecond in
+ * which the one before it is answered, and a clock may be set back.
  */
 export type Attributes = {
   readonly [name: string]: readonly [value: unknown, receivedAt: number, position: number]

@@ -1,6 +1,6 @@
-// Sends some answers as streams: large ones in pieces, and early ones, which come before their request has arrived whole, with a
-// pause before the end. Node takes an answer for finished as soon as all of it is queued, and may then close the connection. The end
-// of a stream is queued only after the system has taken everything before it.
+// Streams some answers: large ones in pieces, and early ones, sent before their whole request has arrived, with a pause before the
+// end. Node considers an answer finished as soon as all of it is queued, and may then close the connection. It queues the end of a
+// stream only after the system has taken everything before it.
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
@@ -10,9 +10,9 @@ import { ERROR_STATUS } from './error-answer.ts'
 
 /** The largest piece. Pieces show that a slow client reads (`connections.ts`). */
 export const PIECE_BYTES_MAX = 256 * 1024
-/** Node asks a stream to wait only after a write of this size, so no last piece is smaller. */
+/** Node applies backpressure to a stream only after a write of this size, so no last piece is smaller. */
 const LAST_PIECE_BYTES_MIN = 64 * 1024
-/** How long input is discarded after the last answer on a connection, so that the client reads it instead of meeting a reset. */
+/** How long input is discarded after the last answer on a connection, so that the client reads it instead of getting a reset. */
 export const LINGER_MS = 2_000
 
 /** The `onSend` hook of all routes. */
@@ -21,7 +21,7 @@ export function streamWhereNeeded({ bodyWaitMs }: HttpLimits): onSendHookHandler
     if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return done(null, payload)
     const bytes = Buffer.byteLength(payload)
     if (isEarly(request, reply)) {
-      // A client that was too slow is not waited for again.
+      // Does not wait again for a client that was too slow.
       const waitMs = reply.statusCode === ERROR_STATUS.request_timeout ? LINGER_MS : bodyWaitMs
       reply.header('content-length', bytes)
       return done(null, Readable.from(endLate(payload, request.raw, waitMs), { objectMode: false }))
@@ -39,7 +39,7 @@ function isEarly({ raw }: FastifyRequest, reply: FastifyReply): boolean {
 async function* endLate(payload: string | Buffer, request: IncomingMessage, waitMs: number) {
   yield payload
   request.resume()
-  // Rejects where the client leaves, or takes too long: then there is nothing to wait for either.
+  // Rejects if the client disconnects or takes too long; then there is nothing to wait for either.
   await finished(request, { signal: AbortSignal.timeout(waitMs), cleanup: true }).catch(() => {})
 }
 

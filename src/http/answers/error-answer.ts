@@ -1,4 +1,4 @@
-// Turns every refusal into an answer ("Error body", "Codes and statuses"). It has the only table of statuses, and never shows callers
+// Turns every refusal into an answer ("Error body", "Codes and statuses"). Has the only table of statuses, and never shows callers
 // the text of an unexpected error.
 import type { FastifyReply } from 'fastify'
 import { AppError, DETAILS_MAX, type ErrorCode, type Fault } from '../../core/app-error.ts'

@@ -1,4 +1,4 @@
-// Limits the memory of large answers that are not sent whole: an answer stays in memory until its client reads it.
+// Limits the memory of large answers that are not completely sent: an answer stays in memory until its client reads it.
 import { AppError } from '../../core/app-error.ts'
 import type { HttpLimits } from '../http-limits.ts'
 
@@ -28,18 +28,18 @@ export class UnsentAnswers {
     this.#limits = limits
   }
 
-  /** Counts an answer about a change that was made. It is sent however much else is unsent. */
+  /** Counts the answer to a request that changed something. It is sent no matter how much else is unsent. */
   add(sink: AnswerSink, bytes: number): void {
     if (bytes <= UNCOUNTED_BYTES_MAX) return
     this.#makeRoom(bytes)
-    // It was given up already, and is not kept.
+    // The answer was given up already, and takes no memory.
     if (sink.closed) return
     this.#answers.set(sink, { bytes, since: performance.now() })
     this.#bytes += bytes
     sink.once('close', () => this.#forget(sink))
   }
 
-  /** The same for an answer that can be asked for again; false if too much else is unsent. */
+  /** The same for an answer that the client can request again; false if too much else is unsent. */
   addIfFits(sink: AnswerSink, bytes: number): boolean {
     if (bytes <= UNCOUNTED_BYTES_MAX) return true
     this.#makeRoom(bytes)

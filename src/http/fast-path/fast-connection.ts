@@ -19,13 +19,13 @@ export interface WholeRequest<Target> {
 
 /** What all connections share; see `fast-path.ts`. */
 export interface FastConnectionOwner<Target> {
-  /** The request that begins with these bytes; undefined where Node has to read it. */
+  /** The request that begins with these bytes; undefined if Node has to read it. */
   read(bytes: Buffer, last: RequestHead<Target> | undefined): RequestStart<Target> | undefined
   /** Carries a request out, and calls `send` with the answer sooner or later. Never throws. */
   answer(connection: FastConnection<Target>, request: WholeRequest<Target>): void
-  /** Whether the rest of a request with this head may be waited for here. */
+  /** Whether the fast path may wait for the rest of a request with this head. */
   mayWaitFor(head: RequestHead<Target>): boolean
-  /** Reserves this much memory for incomplete requests; false where there is no room. */
+  /** Reserves this much memory for incomplete requests; false if there is no room. */
   hold(bytes: number): boolean
   release(bytes: number): void
   /** Attaches Node's own listeners, which get everything that is emitted from then on. */
@@ -46,7 +46,7 @@ export interface FastConnectionOwner<Target> {
  */
 type State = 'waiting' | 'receiving' | 'answering' | 'given'
 
-/** Also the sink of the answer to the request that is carried out. */
+/** Also the sink of the answer to the running request. */
 export class FastConnection<Target> implements AnswerSink {
   readonly socket: Socket
   readonly #owner: FastConnectionOwner<Target>
@@ -98,8 +98,8 @@ export class FastConnection<Target> implements AnswerSink {
   }
 
   /**
-   * Sends the answer to the request that is carried out. Once the system has taken all of it, calls `whenSent` with the milliseconds
-   * since the head of the request arrived; never if the connection ends before that.
+   * Sends the answer to the running request. Once the system has taken all of it, calls `whenSent` with the milliseconds since the
+   * head of the request arrived; never if the connection ends before that.
    */
   send({ text, encoding }: EncodedText, whenSent: (durationMs: number) => void): void {
     if (this.#state !== 'answering') return
@@ -163,7 +163,7 @@ export class FastConnection<Target> implements AnswerSink {
     else if (this.#bytes === start.end) this.#answer(start, this.#takePieces())
   }
 
-  /** False where there is no room for it. */
+  /** False if there is no room for it. */
   #hold(piece: Buffer): boolean {
     if (!this.#owner.hold(piece.length + PIECE_BYTES)) return false
     this.#pieces.push(piece)

@@ -10,7 +10,7 @@ import type { RequestHead } from './request-head.ts'
 /** Whether an address, of a connection or in X-Forwarded-For, is that of a trusted proxy. */
 export type TrustedProxy = (address: string, distance: number) => boolean
 
-/** Undefined where no proxy is trusted. */
+/** Undefined if no proxy is trusted. */
 export function trustIn(proxies: readonly string[]): TrustedProxy | undefined {
   return proxies.length > 0 ? proxyAddr.compile([...proxies]) : undefined
 }
@@ -45,18 +45,18 @@ export class FastContext implements RequestContext {
 
   /** Shared by all requests with the same head. */
   get attempt(): Attempt | undefined {
-    return this.#head.known.attempt
+    return this.#head.cached.attempt
   }
 
   set attempt(attempt: Attempt | undefined) {
-    this.#head.known.attempt = attempt
+    this.#head.cached.attempt = attempt
   }
 
   callerAddress(): string {
     const { headers } = this
     const ip = this.#address
     if (!this.#trusted) return callerAddress({ ip })
-    // It looks at nothing else of a request.
+    // `proxyAddr` reads nothing else of a request.
     const ips = proxyAddr.all({ headers, socket: { remoteAddress: ip } } as IncomingMessage, this.#trusted)
     return callerAddress({ ip: ips.at(-1) ?? ip, ips })
   }

@@ -1,7 +1,7 @@
-// The fast path: simple requests to frequent operations bypass Node's HTTP server, whose two streams and dozen listeners per request
-// cost more than tracking an event (`docs/decisions/0030`). A request that arrives whole and has nothing special about it is recognised
-// on its connection (`request-head.ts`), passes the same lifecycle as all others, and is answered with one write. Everything else
-// goes to Node. `FAST_PATH=off` turns it off; then nothing in this folder runs.
+// The fast path: simple requests to frequent operations bypass Node's HTTP server, whose two streams and dozen listeners per
+// request cost more than tracking an event (`docs/decisions/0030`). A request that arrives whole and has nothing special about it
+// is recognised on its connection (`request-head.ts`), passes the same lifecycle as all others, and is answered with one write.
+// Everything else goes to Node. `FAST_PATH=off` turns it off; then nothing in this folder runs.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
@@ -22,7 +22,7 @@ import { RequestHeads, type FastRoute, type RequestHead, type RequestStart } fro
 
 /** The share of `receivedBytesMax` for incomplete requests here. What does not fit goes to Node, which has all of it. */
 const HELD_PART = 1 / 8
-/** How much longer an idle connection is kept than clients are told, as in Node: a request may be on its way. */
+/** How much longer than announced an idle connection stays open, as in Node: a request may be on its way. */
 const KEEP_ALIVE_GRACE_MS = 1_000
 
 /** The outcome of one request, for the metrics. */
@@ -96,7 +96,7 @@ export class FastPath implements FastConnectionOwner<RouteBinding> {
     this.#isStopping = true
   }
 
-  /** Closes connections that are kept for further requests. On a new one, a request may be on its way. */
+  /** Closes connections that wait for further requests. On a new one, a request may be on its way. */
   closeIdle(): void {
     for (const { state, isUsed, socket } of this.#connections.values()) {
       if (state === 'waiting' && isUsed) socket.destroy()
@@ -104,8 +104,8 @@ export class FastPath implements FastConnectionOwner<RouteBinding> {
   }
 
   /**
-   * Closes connections that were idle for too long, and gives those to Node, with its timeouts, whose first request or rest of a
-   * request does not come. `now`: milliseconds of a clock that never goes back.
+   * Closes connections that were idle for too long. Gives those whose first request, or the rest of a request, does not arrive to
+   * Node, which has timeouts for it. `now`: milliseconds of a clock that never goes back.
    */
   sweep(now: number): void {
     const { keepAliveTimeoutMs, limits } = this.#options
@@ -139,9 +139,9 @@ export class FastPath implements FastConnectionOwner<RouteBinding> {
     connection.send(answer, (durationMs) => this.#tell(carried, { status, durationMs }))
   }
 
-  mayWaitFor({ target: { lifecycle }, headers, known }: RequestHead<RouteBinding>): boolean {
-    known.attempt ??= readBasic(headers.authorization)
-    return lifecycle.authentication.isKnown(known.attempt)
+  mayWaitFor({ target: { lifecycle }, headers, cached }: RequestHead<RouteBinding>): boolean {
+    cached.attempt ??= readBasic(headers.authorization)
+    return lifecycle.authentication.isValidInCache(cached.attempt)
   }
 
   hold(bytes: number): boolean {

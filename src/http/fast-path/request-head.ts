@@ -25,7 +25,7 @@ export interface RequestHead<Target> {
   readonly before: Buffer
   readonly behind: Buffer
   /** Parsed once for all requests with this head. */
-  readonly known: { attempt?: Attempt | undefined }
+  readonly cached: { attempt?: Attempt | undefined }
 }
 
 /** The beginning of a request: its head, where its body begins, and where that ends. */
@@ -60,8 +60,8 @@ export class RequestHeads<Target> {
   }
 
   /**
-   * The request that `bytes` begin with; undefined if its head is incomplete or not simple. Clients repeat the same head, except for
-   * the length of the body, so one like `last` is not parsed again.
+   * The request that `bytes` begin with; undefined if its head is incomplete or not simple. Clients repeat the same head, except
+   * for the length of the body, so one like `last` is not parsed again.
    */
   read(bytes: Buffer, last?: RequestHead<Target>): RequestStart<Target> | undefined {
     return (last && startLike(last, bytes)) ?? this.#readStart(bytes)
@@ -87,7 +87,7 @@ export class RequestHeads<Target> {
     const before = Buffer.from(text.slice(0, lengthAt), 'latin1')
     const behind = Buffer.concat([Buffer.from(text.slice(lengthAt + digits.length), 'latin1'), HEAD_END])
     const { params, target, bodyBytesMax } = found
-    return { target, method, url, params, headers, bodyBytesMax, before, behind, known: {} }
+    return { target, method, url, params, headers, bodyBytesMax, before, behind, cached: {} }
   }
 
   #find(method: string, url: string) {

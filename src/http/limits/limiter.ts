@@ -1,5 +1,5 @@
-// The seam of rate limits ("Rate limits"): what the door asks of them, and the arithmetic of fixed windows aligned to the UTC
-// minute and day. Kept in memory by `rate-limits.ts`, and shared by processes through `shared-rate-limits.ts`.
+// The interface of rate limits ("Rate limits"), and the arithmetic of fixed windows aligned to the UTC minute and day.
+// `rate-limits.ts` counts in memory; `shared-rate-limits.ts` shares the limits among processes.
 import { AppError } from '../../core/app-error.ts'
 import type { LimitName, Workspace } from '../../core/workspace.ts'
 import type { Operation } from '../../operations/operation.ts'

@@ -1,5 +1,5 @@
-// Limits of a server that has its store to itself: fixed windows aligned to the UTC minute and day, per workspace and operation,
-// exact at the edge ("Rate limits"). Counted in memory; `save-limits.ts` keeps them across restarts.
+// Rate limits of a server that has its store to itself: fixed windows aligned to the UTC minute and day, per workspace and
+// operation, exact at the edge ("Rate limits"). Counted in memory; `save-limits.ts` keeps them across restarts.
 import type { LimitName } from '../../core/workspace.ts'
 import { CLOCK_BEHIND_MS_MAX, type LimitKey, type UsedWindows } from '../../store/workspaces/limit-windows.ts'
 import {
@@ -24,14 +24,14 @@ interface KeyWindows extends LimitKey {
 type SaveWindows = (windows: readonly UsedWindows[]) => Promise<void>
 
 export class RateLimits implements Limiter {
-  /** By workspace and operation, of those that were ever used: bounded by what operators create. */
+  /** By workspace and operation, for those that were ever used: operators create few workspaces. */
   readonly #windows = new Map<string, Map<string, KeyWindows>>()
-  /** Those of operations with a daily limit that were used since they were last saved. */
+  /** Windows of operations with a daily limit that were used since the last save. */
   readonly #unsaved = new Set<KeyWindows>()
-  /** Those of all other operations that were used since the start. */
+  /** Windows of all other operations that were used since the start. */
   readonly #usedOfMinutes = new Set<KeyWindows>()
 
-  /** Goes on with windows as they were saved; those that have ended begin anew when they are used. */
+  /** Continues the saved windows; those that have ended restart at their next use. */
   constructor(saved: readonly UsedWindows[] = []) {
     for (const windows of saved) this.#windowsOf(windows.workspaceId).set(windows.operation, copyOf(windows))
   }
@@ -50,9 +50,9 @@ export class RateLimits implements Limiter {
   }
 
   /**
-   * Hands over all windows that still run, also of operations without a daily limit. To be called when nothing takes from them
-   * any more. Windows that were read but not used stay as they are saved: where a start fails because a server is there already,
-   * that server has used more of them since.
+   * Saves all windows that still run, including those of operations without a daily limit. Call it when nothing takes units any
+   * more. Leaves out windows that were loaded but not used: if a start fails because a server is already running, that server has
+   * used more of them since.
    */
   async saveAll(save: SaveWindows, now: number): Promise<void> {
     for (const windows of this.#usedOfMinutes) {
@@ -61,7 +61,10 @@ export class RateLimits implements Limiter {
     await this.save(save)
   }
 
-  /** Hands over what operations with a daily limit have used since it was last saved; if `save` rejects, again the next time. */
+  /**
+   * Saves the windows of operations with a daily limit that were used since the last save. If `save` rejects, the next call saves
+   * them again.
+   */
   async save(save: SaveWindows): Promise<void> {
     const unsaved = [...this.#unsaved]
     if (unsaved.length === 0) return
@@ -80,7 +83,7 @@ export class RateLimits implements Limiter {
     used.add(windows)
     return operation.limits.map((name) => {
       const window = isPerDay(name) ? windows.day : windows.minute
-      beginAnew(window, name, now)
+      restartIfEnded(window, name, now)
       return { name, window, limit: workspace.limits[name], endsAt: window.startsAt + lengthMsOf(name) }
     })
   }
@@ -105,15 +108,15 @@ export class RateLimits implements Limiter {
   }
 }
 
-/** Begins the window anew where it has ended, or was begun by a clock that has been set back since. */
-function beginAnew(window: Window, name: LimitName, now: number): void {
+/** Restarts the window if it has ended, or if its start is in the future because the clock was set back. */
+function restartIfEnded(window: Window, name: LimitName, now: number): void {
   const lengthMs = lengthMsOf(name)
   if (isRunning(window, lengthMs, now)) return
   window.startsAt = now - (now % lengthMs)
   window.used = 0
 }
 
-/** A clock that goes back a little, as when it is corrected, must not give back what is used. */
+/** A clock that goes back a little, for example when it is corrected, must not give back used units. */
 function isRunning({ startsAt }: Window, lengthMs: number, now: number): boolean {
   return startsAt > now - lengthMs && startsAt <= now + CLOCK_BEHIND_MS_MAX
 }

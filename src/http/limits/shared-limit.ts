@@ -1,5 +1,5 @@
-// The shared limits of one operation of one workspace: who waits for units, what one statement asks for all of them, and who gets
-// what of its answer. Asks nobody itself.
+// The shared limits of one operation of one workspace: queues the requests that wait for units, builds the question of one
+// statement for all of them, and distributes its answer. Sends no statement itself.
 import type { Workspace } from '../../core/workspace.ts'
 import type { LimitAnswer, LimitQuestion } from '../../store/workspaces/limit-windows.ts'
 import {
@@ -13,20 +13,18 @@ import {
   type Window,
 } from './limiter.ts'
 
-/**
- * How long a full window is taken for full without asking: short compared with a window, long compared with a flood of requests.
- */
-const FULL_KNOWN_MS = 1_000
+/** How long a full window counts as full without a query: short compared with a window, long compared with a flood of requests. */
+const FULL_CACHED_MS = 1_000
 
 interface Waiting {
-  /** Undefined for a request that is refused anyway, and counts as one. */
+  /** Undefined for a request that is refused anyway and counts as one unit. */
   readonly units: number | undefined
   readonly answer: PromiseWithResolvers<LimitOutcome>
 }
 
-/** The result of the last statement, and when it was sent, by this process's monotonic clock. */
-interface Known {
-  /** One for each limit of the operation, in their order. Until it ends, a window never has more left than is known here. */
+/** The windows in the last answer, and when its statement was sent, by this process's monotonic clock. */
+interface CachedWindows {
+  /** One for each limit of the operation, in their order. Until it ends, a window never has more units left than these show. */
   readonly windows: readonly Window[]
   readonly now: number
   readonly askedAt: number
@@ -34,14 +32,14 @@ interface Known {
 
 export class SharedLimit {
   readonly #operation: LimitedOperation
-  /** As the last request knew it: its settings hold for all who wait. */
+  /** As in the last request: its settings apply to all that wait. */
   #workspace: Workspace
   #waiting: Waiting[] = []
-  /** Whom the running statement asks for: those who get their units if it takes any, and all others. */
+  /** The requests in the running statement: those that get their units if it takes any, and all others. */
   #chosen: Waiting[] = []
   #others: Waiting[] = []
   #askedAt = 0
-  #known: Known | undefined
+  #cached: CachedWindows | undefined
 
   constructor(workspace: Workspace, operation: LimitedOperation) {
     this.#workspace = workspace
@@ -52,13 +50,13 @@ export class SharedLimit {
     return this.#waiting.length > 0
   }
 
-  /** Refuses without asking while a window is known to be full; only tests give `now`. */
+  /** Refuses without a query while a cached window is full; only tests pass `now`. */
   refuseAtOnce(workspace: Workspace, units: number, now: number | undefined): LimitOutcome | undefined {
-    if (!this.#known || performance.now() - this.#known.askedAt > FULL_KNOWN_MS) return undefined
+    if (!this.#cached || performance.now() - this.#cached.askedAt > FULL_CACHED_MS) return undefined
     this.#workspace = workspace
-    const windows = this.#open(this.#known.windows)
-    // Never behind the database's time, so that no window that has ended is taken to be running.
-    const latest = now ?? this.#known.now + performance.now() - this.#known.askedAt
+    const windows = this.#open(this.#cached.windows)
+    // Never behind the database's time, so that no window that has ended counts as running.
+    const latest = now ?? this.#cached.now + performance.now() - this.#cached.askedAt
     if (!windows.some(({ window, limit, endsAt }) => window.used >= limit && endsAt > latest)) return undefined
     const refusal = refusalOf(windows, units, latest)
     return refusal && { state: smallestShare(windows), refusal }
@@ -73,9 +71,9 @@ export class SharedLimit {
   }
 
   /**
-   * The question for all who wait now. It asks for the units of as many as may fit, in their order; if they do not all fit,
-   * because others have taken units since the last answer, it takes nothing, and they are asked for anew, given what it says. So
-   * no units ever have to be given back, and a window never counts more than is used. `now` as in `refuseAtOnce`.
+   * The question for all requests that wait now. It asks for the units of as many as may fit, in their order. If they do not fit,
+   * because other processes have taken units since the last answer, the statement takes nothing, and the next one asks again, given
+   * this answer. So no units are ever given back, and a window never counts more than is used. `now` as in `refuseAtOnce`.
    */
   ask(now: number | undefined): LimitQuestion {
     this.#askedAt = performance.now()
@@ -100,34 +98,32 @@ export class SharedLimit {
     }
   }
 
-  /**
-   * Answers all those for whom it is now clear what they get, and returns their number; the others wait for the next statement.
-   */
-  settle(told: LimitAnswer): number {
-    const known = this.#operation.limits.map((name) => ({ ...(isPerDay(name) ? told.day : told.minute) }))
-    const windows = this.#open(known)
+  /** Answers all requests whose outcome is now decided, and returns their number; the others wait for the next statement. */
+  settle(reply: LimitAnswer): number {
+    const current = this.#operation.limits.map((name) => ({ ...(isPerDay(name) ? reply.day : reply.minute) }))
+    const windows = this.#open(current)
     const asked = this.#chosen.length + this.#others.length
     const refused = smallestShare(windows)
-    if (told.isTaken) for (const waiting of this.#chosen.splice(0)) this.#give(waiting, windows)
+    if (reply.isTaken) for (const waiting of this.#chosen.splice(0)) this.#give(waiting, windows)
     const again: Waiting[] = []
     for (const waiting of [...this.#chosen, ...this.#others]) {
       const { units, answer } = waiting
-      const refusal = units === undefined ? undefined : refusalOf(windows, units, told.now)
+      const refusal = units === undefined ? undefined : refusalOf(windows, units, reply.now)
       if (units === undefined) answer.resolve({ state: refused, refusal })
       else if (refusal) answer.resolve({ state: smallestShare(windows), refusal })
       else again.push(waiting)
     }
-    this.#known = { windows: known, now: told.now, askedAt: this.#askedAt }
+    this.#cached = { windows: current, now: reply.now, askedAt: this.#askedAt }
     this.#askAgain(again)
     return asked - again.length
   }
 
-  /** There was no answer because there are no windows yet. */
+  /** For a statement without an answer, because there are no windows yet. */
   settleLater(): void {
     this.#askAgain([...this.#chosen, ...this.#others])
   }
 
-  /** Returns the number of those who hear of the error: all whom the statement asked for. */
+  /** Rejects all requests in the statement; returns their number. */
   fail(error: unknown): number {
     const asked = [...this.#chosen, ...this.#others]
     this.#askAgain([])
@@ -148,8 +144,8 @@ export class SharedLimit {
 
   /** The remaining units of the windows that still run, as of the last statement; the whole limit without one. */
   #leftAtMost(now: number | undefined): number {
-    const latest = now ?? (this.#known ? this.#known.now + this.#askedAt - this.#known.askedAt : 0)
-    const windows = this.#open(this.#known?.windows ?? this.#operation.limits.map(() => ({ startsAt: 0, used: 0 })))
+    const latest = now ?? (this.#cached ? this.#cached.now + this.#askedAt - this.#cached.askedAt : 0)
+    const windows = this.#open(this.#cached?.windows ?? this.#operation.limits.map(() => ({ startsAt: 0, used: 0 })))
     return Math.min(...windows.map(({ window, limit, endsAt }) => (endsAt > latest ? limit - window.used : limit)))
   }
 

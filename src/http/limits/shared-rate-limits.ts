@@ -1,5 +1,5 @@
-// Limits of a cluster: all processes take from the same windows, kept in PostgreSQL, and none lets through more than a limit
-// holds. One statement asks for the limits of many requests (`Batcher`).
+// Rate limits of a cluster: all processes take units from the same windows in PostgreSQL, and never exceed a limit together. One
+// statement takes units for many requests (`Batcher`).
 import { Batcher } from '../../concurrency/batcher.ts'
 import { AppError } from '../../core/app-error.ts'
 import type { Workspace } from '../../core/workspace.ts'
@@ -9,14 +9,14 @@ import { SharedLimit } from './shared-limit.ts'
 
 /** The most requests of one process that may wait for units; those beyond are answered at once. */
 const WAITING_MAX = 10_000
-/** The most limits that one statement asks for. */
+/** The most limits in one statement. */
 const LIMITS_PER_STATEMENT_MAX = 500
 const RETRY_AFTER_SECONDS = 1
 
 export interface SharedRateLimitsOptions {
   /** Only tests give one; otherwise the time is the database's. */
   readonly clock?: (() => number) | undefined
-  /** A smaller bound, for tests of what happens past it. */
+  /** A smaller bound, for tests. */
   readonly waitingMax?: number
 }
 
@@ -24,7 +24,7 @@ export class SharedRateLimits implements Limiter {
   readonly #windows: LimitWindows
   readonly #clock: (() => number) | undefined
   readonly #waitingMax: number
-  /** One for each workspace and operation that was ever used: bounded by what operators create. */
+  /** One for each workspace and operation that was ever used: operators create few workspaces. */
   readonly #limits = new Map<string, SharedLimit>()
   readonly #statements: Batcher<SharedLimit, void>
   /** The limits that wait for the next statement. */
@@ -38,7 +38,7 @@ export class SharedRateLimits implements Limiter {
     this.#statements = new Batcher({
       call: (limits) => this.#ask(limits),
       itemsMax: LIMITS_PER_STATEMENT_MAX,
-      // A statement takes as long as the database lets it; requests wait for no more than `waitingMax`.
+      // The database limits how long a statement takes, and `waitingMax` how many requests wait for it.
       waitMsMax: Infinity,
     })
   }
@@ -55,8 +55,8 @@ export class SharedRateLimits implements Limiter {
 
   #limitOf(workspace: Workspace, operation: LimitedOperation): SharedLimit {
     const key = `${workspace.id} ${operation.name}`
-    const known = this.#limits.get(key)
-    if (known) return known
+    const existing = this.#limits.get(key)
+    if (existing) return existing
     const limit = new SharedLimit(workspace, operation)
     this.#limits.set(key, limit)
     return limit
@@ -92,10 +92,10 @@ export class SharedRateLimits implements Limiter {
       const questions = limits.map((limit) => limit.ask(now))
       const answers = await this.#windows.take(questions, now)
       const answerOf = new Map(answers.map((answer) => [`${answer.workspaceId} ${answer.operation}`, answer]))
-      const told = questions.map(({ workspaceId, operation }) => answerOf.get(`${workspaceId} ${operation}`))
-      const missing = questions.filter((_, index) => !told[index])
+      const inOrder = questions.map(({ workspaceId, operation }) => answerOf.get(`${workspaceId} ${operation}`))
+      const missing = questions.filter((_, index) => !inOrder[index])
       for (const [index, limit] of limits.entries()) {
-        const answer = told[index]
+        const answer = inOrder[index]
         if (answer) this.#waiting -= limit.settle(answer)
       }
       if (missing.length === 0) return

@@ -3,7 +3,7 @@
 import { AppError } from '../../core/app-error.ts'
 
 export interface BoundedAttempt {
-  /** What does not answer, as the error names it. */
+  /** The name, in the error, of the part that does not answer. */
   readonly what: string
   readonly waitMs: number
 }

@@ -17,7 +17,7 @@ export interface GaugeValues {
   readonly parked: number | undefined
 }
 
-/** What one batch of the pipeline did. */
+/** The counts of one batch of the pipeline. */
 export interface BatchCounts {
   /** Events and reported facts that were new. */
   readonly events: number

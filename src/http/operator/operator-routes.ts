@@ -68,7 +68,7 @@ export function addOperatorRoutes(app: FastifyInstance, options: OperatorOptions
   })
 }
 
-/** Counted for a request whose connection ended before its answer was sent whole; nobody is ever sent this status. */
+/** Counted for a request whose connection ended before its whole answer was sent; no client ever receives this status. */
 export const UNANSWERED_STATUS = 499
 
 /** The name counted for a request that belongs to no operation. */
@@ -83,8 +83,8 @@ export function countUnhooked(metrics: Metrics, { status, durationMs }: Unhooked
 }
 
 /**
- * A proxy before the server may keep some of these from the world, and knows them by one spelling. To the router other paths mean
- * the same: with too many slashes, or with encoded characters.
+ * A proxy in front of the server may block some of these paths, and knows only one spelling of each. The router also accepts
+ * others, with extra slashes or encoded characters.
  */
 function refuseOtherSpellings(path: OperatorPath): onRequestHookHandler {
   return ({ url }, _reply, done) => {

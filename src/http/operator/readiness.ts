@@ -8,7 +8,10 @@ import { boundedAttempt } from './bounded-attempt.ts'
 
 /** A part that takes longer to answer is not ready. */
 export const READY_WAIT_MS = 2_000
-/** How long a process of several serves on after `/readyz` says that it is stopping. A balancer needs two refusals, a second apart. */
+/**
+ * In a cluster, how long a process still serves after `/readyz` says that it is stopping. A balancer needs two refusals, a second
+ * apart.
+ */
 export const DRAIN_MS = 3_000
 
 const FILES_LOST = new AppError(
@@ -25,7 +28,7 @@ export class Readiness {
   #isStopping = false
   #isWatched = false
 
-  /** `areFilesPresent` tells whether what is written ends up in the place that the settings name. */
+  /** `areFilesPresent` tells whether writes still reach the files that the settings name. */
   constructor(database: Database, log: LogWriter, areFilesPresent: () => boolean = () => true) {
     this.#areFilesPresent = areFilesPresent
     this.#checks = [
@@ -34,7 +37,7 @@ export class Readiness {
     ]
   }
 
-  /** Whether anybody has asked so far, such as a balancer that acts on the answers. */
+  /** Whether anything has asked so far, such as a balancer that acts on the answers. */
   get isWatched(): boolean {
     return this.#isWatched
   }

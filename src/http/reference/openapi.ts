@@ -142,7 +142,7 @@ function toParameter(
   const field = fields.properties[name]
   if (!field) throw new Error(`the path has no schema for ${name}`)
   const { description, items, ...schema } = toJsonSchema(field)
-  // To the server, what is sent twice is a list, which it may let pass; a client is to send one text.
+  // The server parses a repeated parameter as a list, which it may accept; a client should send one text.
   const type = items === undefined ? schema['type'] : 'string'
   return {
     name,
@@ -194,14 +194,14 @@ function toPageObject(page: OperatorPage): JsonObject {
   }
 }
 
-/** A schema as others read it: our own format `text` means nothing to them, and few client generators know patterns of names. */
+/** A schema for other programs: our own format `text` means nothing to them, and few client generators know patterns of names. */
 function toJsonSchema(schema: object): JsonObject {
   const isOwn = (name: string, value: unknown) => name === 'format' && value === 'text'
   const text = JSON.stringify(schema, (name, value: unknown) => (isOwn(name, value) ? undefined : withAnyName(value)))
   return JSON.parse(text) as JsonObject
 }
 
-/** TypeBox writes a record as one schema for names of a pattern that all names match. */
+/** TypeBox writes a record as a schema for names that match a pattern, and every name matches it. */
 function withAnyName(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || !('patternProperties' in value)) return value
   const { patternProperties, ...schema } = value

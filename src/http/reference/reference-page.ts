@@ -1,5 +1,5 @@
-// The page on which to read and try every operation. It must load nothing from elsewhere: the assets come from the package of Swagger
-// UI and from `reference-page/`, and a header tells the browser to refuse everything else.
+// The page on which to read and try every operation. It must load nothing from elsewhere: the assets come from the package of
+// Swagger UI and from `reference-page/`, and a header tells the browser to refuse everything else.
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -9,7 +9,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 const PAGE = './reference-page/page.html'
 
-/** What the page refers to: path → file and its media type. */
+/** The files of the page: path → file and its media type. */
 const ASSETS: Readonly<Record<string, readonly [file: string, mediaType: string]>> = {
   '/docs/page.css': ['./reference-page/page.css', 'text/css; charset=utf-8'],
   '/docs/start.js': ['./reference-page/start.js', 'text/javascript; charset=utf-8'],
@@ -19,7 +19,7 @@ const ASSETS: Readonly<Record<string, readonly [file: string, mediaType: string]
 }
 
 const ADDRESS = '/docs'
-/** The same as people also write it; from there the page's own links would lead nowhere. */
+/** The path as people also write it. The relative links of the page would lead nowhere from there. */
 const WITH_SLASH = '/docs/'
 
 /** All paths besides `/docs` itself. */
@@ -51,16 +51,16 @@ export function addReferencePage(app: FastifyInstance): void {
 interface LoadedFile {
   readonly content: Buffer
   readonly compressed: Buffer
-  /** Stands for the content in either form, so it is a weak one. */
+  /** Identifies the content, compressed or not, so it is a weak one. */
   readonly tag: string
 }
 
-/** Read and compressed when it is first asked for, then kept. Browsers ask every time whether it has changed. */
+/** Reads and compresses the file at the first request, then caches it. Browsers ask every time whether it has changed. */
 function serveFile(file: string, mediaType: string) {
   const path = createRequire(import.meta.url).resolve(file)
   let loading: Promise<LoadedFile> | undefined
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    // After a failure, as where no more files may be open, it is read again for the next who asks.
+    // After a failure, for example because too many files are open, the next request reads it again.
     loading ??= load(path).catch((error: unknown) => {
       loading = undefined
       throw error

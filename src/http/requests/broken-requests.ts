@@ -29,7 +29,7 @@ export interface BrokenRequestsOptions {
 export class BrokenRequests {
   readonly #options: BrokenRequestsOptions
   /**
-   * The answers that each connection has not been sent whole: several where requests are pipelined. An answer that was sent before
+   * The answers of each connection that are not completely sent: several if requests are pipelined. An answer that was sent before
    * its request arrived whole stays until the next request shows that it did.
    */
   readonly #answers = new WeakMap<Socket, Set<ServerResponse>>()

@@ -1,15 +1,15 @@
 // The caller's own address: that of the connection, or the one that trusted proxies report in X-Forwarded-For.
 import { toForwardedAddress } from '../../operations/events/forwarded-address.ts'
 
-/** The address that counts as the caller's, and, where proxies are trusted, all from the connection's on. */
+/** The address that counts as the caller's and, if proxies are trusted, all addresses from the connection's on. */
 interface Addresses {
   readonly ip: string
   readonly ips?: readonly string[] | undefined
 }
 
 /**
- * Leaves out what a proxy writes around an address, such as the port, which differs with each connection. An entry that is not an
- * address says nothing about the caller; the known proxy nearest to the caller then stands for it.
+ * Drops what a proxy adds to an address, such as the port, which differs with each connection. If an entry is not an address, uses
+ * that of the trusted proxy nearest to the caller.
  */
 export function callerAddress({ ip, ips }: Addresses): string {
   // No proxy is trusted, or none sent an address.

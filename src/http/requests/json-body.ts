@@ -1,5 +1,5 @@
-// Parses JSON strictly: UTF-8, no duplicate keys, no keys that poison prototypes, bounded nesting. JSON.parse does the work; one pass
-// over the bytes finds what it accepts silently.
+// Parses JSON strictly: UTF-8, no duplicate keys, no keys that poison prototypes, bounded nesting. JSON.parse does the work; one
+// pass over the bytes finds what it accepts silently.
 import { isUtf8 } from 'node:buffer'
 import { visit } from 'jsonc-parser'
 import { DETAILS_MAX, invalidRequest, type Fault } from '../../core/app-error.ts'
@@ -12,8 +12,8 @@ import { syntaxProblem } from './json-syntax.ts'
 export const JSON_DEPTH_MAX = 64
 
 /**
- * How many keys at fault are looked at: more than are reported, since many may read alike. Putting together a long path for each
- * of 50,000 took a second, in which nobody else was served.
+ * The most invalid keys that are examined: more than are reported, since many may look alike. Building a long path for each of
+ * 50,000 took a second, and blocked all other requests.
  */
 const BLAMED_MAX = 2 * DETAILS_MAX
 

@@ -8,7 +8,7 @@ const FOREIGN_WORDS: ReadonlySet<string> = new Set(
 )
 const FOREIGN_WORD_LENGTH_MAX = 16
 
-/** The end of a sentence whose subject is what holds `text`. `error` is what JSON.parse threw for it. */
+/** The problem, as the end of a sentence about the source of `text`. `error` is what JSON.parse threw for it. */
 export function syntaxProblem(text: string, error: SyntaxError): string {
   const offset = offsetOf(text, error.message)
   return `must be valid JSON; it breaks at character ${offset}, where ${standsAt(text, offset, error.message)}`
@@ -19,7 +19,7 @@ function offsetOf(text: string, message: string): number {
   const position = /position (\d+)/.exec(message)?.[1]
   if (position !== undefined) return Number(position)
   try {
-    // What follows the first error is not looked at: it may be nested as deep as the text is long.
+    // Stops at the first error: the rest may be nested as deep as the text is long.
     visit(text, { onError: (_error, offset) => stopAt(offset) }, { disallowComments: true })
   } catch (stop) {
     if (stop instanceof FirstError) return stop.offset

@@ -1,12 +1,12 @@
 // Cuts the lists and open objects of a body just past their limit before validation. The rest gets the same refusal as the whole,
-// and nobody can make the server look for faults in half a million items.
+// and no client can make the server look for faults in half a million items.
 import type { TSchema } from 'typebox'
 import { DETAILS_MAX } from '../../core/app-error.ts'
 
-/** How many items and members of a wrong type are left: with one more than is reported, the body is not looked at any further. */
+/** How many items and members of a wrong type stay: with one more than is reported, validation ends there. */
 const WRONG_MAX = DETAILS_MAX + 1
 
-/** Returns the value itself where nothing is to be cut, otherwise a copy of the objects around the lists that were cut. */
+/** Returns the value itself if there is nothing to cut, otherwise a copy of the objects around the cut lists. */
 export type ListCutter = (value: unknown) => unknown
 
 interface Nesting {
@@ -26,7 +26,7 @@ export function listCutterOf(schema: TSchema): ListCutter | undefined {
   return items && cutterOfItems(listCutterOf(items), maxItems)
 }
 
-/** The one type of a schema's values, where JavaScript has the same name for it. */
+/** The one type of a schema's values, if JavaScript has the same name for it. */
 function plainTypeOf(schema: unknown): 'string' | 'boolean' | undefined {
   const { type } = (schema ?? {}) as { readonly type?: unknown }
   return type === 'string' || type === 'boolean' ? type : undefined
@@ -49,7 +49,7 @@ function cutterOfPlainMembers(type: string): ListCutter {
   }
 }
 
-/** How many values there are up to the last of the first `WRONG_MAX` of another type; all of them where there are fewer such. */
+/** How many values there are up to the last of the first `WRONG_MAX` of another type; all of them if there are fewer. */
 function endOfWrong(values: readonly unknown[], type: string): number {
   let wrong = 0
   const last = values.findIndex((value) => typeof value !== type && ++wrong === WRONG_MAX)

@@ -1,4 +1,5 @@
-// Decodes the values of a query: percent-encoded UTF-8, some of them integers. Fastify leaves a value that it cannot decode as it is.
+// Decodes the values of a query: percent-encoded UTF-8, some of them integers. Fastify leaves a value that it cannot decode as it
+// is.
 import type { TObject } from 'typebox'
 
 type Query = Readonly<Record<string, unknown>>
@@ -11,8 +12,8 @@ export function integersOf({ properties }: TObject): readonly string[] {
 }
 
 /**
- * The query with the whole numbers that `integersOf` names converted. Other texts that JavaScript reads as numbers stay texts,
- * and is refused as one: Ajv's own conversion would take `-Infinity` for an integer, and for one within all bounds.
+ * The query with the whole numbers that `integersOf` names converted. Other texts that JavaScript reads as numbers stay texts and
+ * are refused: Ajv's own conversion would accept `-Infinity` as an integer within all bounds.
  */
 export function readIntegers(names: readonly string[], query: Query): Query {
   const whole = names.filter((name) => {

@@ -1,5 +1,5 @@
-// Limits the bodies that are being read: how long each may take, and how much memory all of them may hold. One timer checks them all;
-// a body that arrives together with its head only costs an entry in a set.
+// Limits the bodies that are being read: how long each may take, and how much memory all of them may hold. One timer checks them
+// all; a body that arrives together with its head only costs an entry in a set.
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../../core/app-error.ts'
 import type { HttpLimits } from '../http-limits.ts'
@@ -43,8 +43,8 @@ export class ReceivedBodies {
   }
 
   /**
-   * Counts a piece that is kept until the body is complete. If there is no room, gives up bodies of the workspace that holds the most,
-   * the oldest first. Throws `unavailable` if that is the workspace of `body` itself.
+   * Counts a piece that stays in memory until the body is complete. If there is no room, gives up bodies of the workspace that
+   * holds the most, the oldest first. Throws `unavailable` if that is the workspace of `body` itself.
    */
   hold(body: ReceivedBody, bytes: number): void {
     const held = bytes + PIECE_BYTES

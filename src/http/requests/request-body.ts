@@ -19,8 +19,8 @@ export interface BodyToRead {
 }
 
 /**
- * All of a body. Throws `payload_too_large` past `bytesMax` bytes, `invalid_request` for broken gzip, `request_timeout` where it
- * takes too long to arrive, `unavailable` where too much else arrives at the same time.
+ * The whole body. Throws `payload_too_large` past `bytesMax` bytes, `invalid_request` for broken gzip, `request_timeout` if it
+ * takes too long to arrive, `unavailable` if too much else arrives at the same time.
  */
 export async function readBody(request: IncomingMessage, toRead: BodyToRead): Promise<Uint8Array> {
   refuseLost(request)
@@ -55,13 +55,13 @@ function readPlain(request: IncomingMessage, { sender, bytesMax, bodies }: BodyT
     request.on('data', (chunk: Uint8Array) => {
       if (isRefused) return
       bytes += chunk.byteLength
-      // The rest of a body that is too large is read but not kept, so that the client can finish sending and read the answer.
+      // Reads and discards the rest of a body that is too large, so that the client can finish sending and read the answer.
       if (bytes > bytesMax) {
         if (bytes > bytesMax + DRAINED_BYTES_MAX) refuse(tooLarge(bytesMax))
         return
       }
       try {
-        // A body that came whole is used at once, and is not counted.
+        // A complete body is used at once, and is not counted.
         if (!request.complete) bodies.hold(body, chunk.byteLength)
         chunks.push(chunk)
       } catch (error) {
@@ -77,7 +77,7 @@ function readPlain(request: IncomingMessage, { sender, bytesMax, bodies }: BodyT
   })
 }
 
-/** An upload piece by piece, with the same refusals as `readBody`; it may take long as long as something keeps coming. */
+/** An upload piece by piece, with the same refusals as `readBody`; it may take long while data keeps arriving. */
 export async function* streamBody(request: IncomingMessage, toRead: BodyToRead): AsyncGenerator<Uint8Array> {
   refuseLost(request)
   const { sender, bytesMax, bodies } = toRead
@@ -89,13 +89,13 @@ export async function* streamBody(request: IncomingMessage, toRead: BodyToRead):
   }
 }
 
-/** If the client left before this, its event has already been emitted and does not come again. */
+/** If the client disconnected before this, its event has already been emitted and does not come again. */
 function refuseLost(request: IncomingMessage): void {
   if (request.destroyed) throw incomplete()
 }
 
 async function* readChunks(request: IncomingMessage, bytesMax: number): AsyncGenerator<Uint8Array> {
-  // A body announced as too large is not begun: a stream takes effect before its end.
+  // Does not begin a body announced as too large: a stream takes effect before its end.
   let isTooLarge = announcedBytes(request) > bytesMax
   // An error without a listener would end the process.
   request.on('error', () => {})

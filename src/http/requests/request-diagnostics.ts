@@ -1,11 +1,11 @@
-// What operators read about requests: every failure of the server, and at level debug every request. Bodies, keys and addresses must
+// Reports requests to operators: every failure of the server, and at level debug every request. Bodies, keys and addresses must
 // never appear here, nor errors that may quote them.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../core/app-error.ts'
 import { describeError } from '../../store/describe-error.ts'
 
-/** Of a request id that the client chose itself. */
+/** Of a request id that the client chose. */
 const CLIENT_ID_LENGTH_MAX = 128
 
 /**
@@ -19,18 +19,18 @@ export function loggerOptions(diagnostics: FastifyBaseLogger) {
   }
 }
 
-/** A request, as far as diagnostics name it. */
+/** The properties of a request that diagnostics show. */
 export interface RequestSubject {
   readonly requestId: string
   readonly method: string
   readonly headers: IncomingHttpHeaders
-  /** Undefined where the request belongs to none. */
+  /** Undefined if the request belongs to none. */
   readonly operation: string | undefined
-  /** Undefined where the caller is not known. */
+  /** Undefined if the caller is unknown. */
   readonly workspaceId: string | undefined
 }
 
-/** A request of Fastify's. */
+/** The same of a request that Fastify handles. */
 export function toRequestSubject(request: FastifyRequest): RequestSubject {
   return {
     requestId: request.id,
@@ -48,12 +48,12 @@ export function reportFailedRequest(diagnostics: FastifyBaseLogger, request: Req
   else diagnostics.error({ ...subject, err: describeError(error) }, 'a request failed')
 }
 
-/** Whether there is a line for each request: where the level asks for it. */
+/** Whether the level asks for a line for each request. */
 export function areAllReported({ level }: FastifyBaseLogger): boolean {
   return level === 'debug' || level === 'trace'
 }
 
-/** One line for each request, where the level asks for it; elsewhere it costs nothing. */
+/** One line for each request, if the level asks for it; otherwise this costs nothing. */
 export function reportRequests(app: FastifyInstance, diagnostics: FastifyBaseLogger): void {
   if (!areAllReported(diagnostics)) return
   app.addHook('onResponse', (request, reply, done) => {
@@ -62,7 +62,7 @@ export function reportRequests(app: FastifyInstance, diagnostics: FastifyBaseLog
   })
 }
 
-/** The same line for a request that meets no hook. */
+/** The same line for a request for which no hook runs. */
 export function reportRequest(
   diagnostics: FastifyBaseLogger,
   request: RequestSubject,
@@ -72,7 +72,7 @@ export function reportRequest(
   diagnostics.debug(line, 'request')
 }
 
-/** There is nothing to tell about what is not a request, except how it was answered. */
+/** For input that is not a request, only the status of its answer is reported. */
 export function reportBareAnswer(diagnostics: FastifyBaseLogger, requestId: string, status: number): void {
   diagnostics.debug({ request_id: requestId, operation: 'none', status }, 'request')
 }

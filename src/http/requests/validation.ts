@@ -17,7 +17,7 @@ export interface Validated {
 
 type Part = 'path' | 'query' | 'body'
 
-/** What begins the query of a URL, to the router. */
+/** The characters that begin the query of a URL for the router. */
 const QUERY_SIGN = /[?#]/
 const NO_FAULTS: readonly Fault[] = []
 
@@ -83,7 +83,7 @@ function newAjv(): Ajv {
 
 const ajv = newAjv()
 
-/** Values of a query that are no texts are blamed for that alone, and are undefined in the checks beyond the schema. */
+/** Values of a query that are not text get only this fault, and are undefined in the checks beyond the schema. */
 function blame(checked: Validated, names: readonly string[], problem: string): Validated {
   if (names.length === 0) return checked
   const { value, faults } = checked
@@ -186,8 +186,8 @@ function withArticle(type: string): string {
 }
 
 /**
- * A copy for the checks beyond the schema. What is at fault is there but undefined, so that it differs from what was not
- * sent; members that are not known are gone.
+ * A copy for the checks beyond the schema. Invalid members are present but undefined, so that they differ from members not sent;
+ * unknown members are absent.
  */
 function withoutFaulty(value: unknown, errors: readonly ErrorObject[]): unknown {
   const copy: unknown = structuredClone(value)

@@ -74,7 +74,7 @@ export function prepareBatchAfter(file: SqliteFile.Database): SqliteFile.Stateme
   return file.prepare('select * from record_batches where last_position > ? order by last_position limit 1')
 }
 
-/** Returns a function that gives the few batches that may contain a request id, the likeliest first. */
+/** Returns a function that lists the few batches that may contain a request id, the likeliest first. */
 export function prepareFind(file: SqliteFile.Database): (requestId: string) => Iterable<RecordBatchRow> {
   const find: SqliteFile.Statement<[string, string, string], RecordBatchRow> = file.prepare(FIND_BATCHES)
   return (requestId) => find.iterate(timePrefixOf(requestId), requestId, requestId)

@@ -1,5 +1,5 @@
-// Defines the operations that accept campaign reports, and the fields their items share. They only append the report to the log: the
-// pipeline applies it.
+// Defines the operations that accept campaign reports, and the fields their items share. They only append the report to the log:
+// the pipeline applies it.
 import { Type, type Static, type TSchema } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { NAME_LENGTH_MAX } from '../../core/attributes.ts'
@@ -85,8 +85,8 @@ interface AcceptedReport extends Omit<Claim, 'campaign'> {
 }
 
 /**
- * Appends a report and answers once it is durable. Throws AppError: `not_found` if the workspace has no such campaign, `conflict` if
- * the campaign would have too many names, and the errors of `accept`.
+ * Appends a report and answers once it is durable. Throws AppError: `not_found` if the workspace has no such campaign, `conflict`
+ * if the campaign would have too many names, and the errors of `accept`.
  */
 async function acceptReport(
   request: OperationRequest<Static<typeof CampaignPath>, object, unknown>,

@@ -125,8 +125,8 @@ export function toGoals(sent: SentGoals): Goal[] {
   })
 }
 
-/** `recount` is the workspace's; it is shown only if this campaign is part of it. */
-export function toCampaignBody(campaign: StoredCampaign, recount: GoalBackfill | undefined): CampaignBody {
+/** `backfill` is the workspace's; the member `recount` shows it only if this campaign is part of it. */
+export function toCampaignBody(campaign: StoredCampaign, backfill: GoalBackfill | undefined): CampaignBody {
   return {
     campaign_id: campaign.id,
     name: campaign.name,
@@ -138,16 +138,16 @@ export function toCampaignBody(campaign: StoredCampaign, recount: GoalBackfill |
     created_at: toIso(campaign.createdAt),
     updated_by: campaign.updatedBy,
     updated_at: toIso(campaign.updatedAt),
-    recount: campaign.pendingGeneration === null ? null : toRecountBody(recount),
+    recount: campaign.pendingGeneration === null ? null : toRecountBody(backfill),
   }
 }
 
-/** Null if the recount ended after the campaign was read. */
-function toRecountBody(recount: GoalBackfill | undefined): CampaignBody['recount'] {
-  if (!recount?.isRunning || recount.startedAt === null) return null
+/** Null if the backfill ended after the campaign was read. */
+function toRecountBody(backfill: GoalBackfill | undefined): CampaignBody['recount'] {
+  if (!backfill?.isRunning || backfill.startedAt === null) return null
   return {
-    counted_users: recount.countedUsers,
-    all_users: recount.allUsers,
-    started_at: toIso(recount.startedAt),
+    counted_users: backfill.countedUsers,
+    all_users: backfill.allUsers,
+    started_at: toIso(backfill.startedAt),
   }
 }

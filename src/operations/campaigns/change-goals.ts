@@ -1,5 +1,5 @@
-// Records that campaigns or their goals changed, so that copies of them are reloaded and changed goals are recounted for all users ("One
-// pure function, and sums"). Must not count: the pipeline does.
+// Records that campaigns or their goals changed, so that cached copies are reloaded and a backfill counts all users by the changed
+// goals ("One pure function, and sums"). Must not count: the pipeline does.
 import type { Goal } from '../../core/campaigns/goal.ts'
 import { savePendingGeneration, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
 import {
@@ -22,26 +22,26 @@ export interface GoalChange {
   /** The campaign as it was. */
   readonly before: StoredCampaign
   readonly goals: readonly Goal[]
-  /** The number of users to recount. */
+  /** The number of users that the backfill has to count. */
   readonly allUsers: number
   readonly now: number
 }
 
 /**
- * Starts a recount, under a new generation, of the campaign and of every other campaign whose conversions may change with it. A running
- * recount starts over from the first user, with all its campaigns. The caller must hold the lock of `lockCampaigns`, and saves the
- * campaign itself. Returns the recount with its generation.
+ * Starts a backfill, under a new generation, of the campaign and of every other campaign whose conversions may change with it. A
+ * running backfill starts over from the first user, with all its campaigns. The caller must hold the lock of `lockCampaigns`, and
+ * saves the campaign itself. Returns the backfill with its generation.
  */
-export async function startRecount(store: Store, { before, goals, allUsers, now }: GoalChange): Promise<GoalBackfill> {
+export async function startBackfill(store: Store, { before, goals, allUsers, now }: GoalChange): Promise<GoalBackfill> {
   const { workspaceId } = before
   const last = await raiseVersion(store, workspaceId)
   const generation = last.generation + 1
-  // An event counts only for the campaign with the last interaction. So a goal that gains or loses events changes the numbers of every
-  // campaign that has a goal on the same events.
+  // An event counts only for the campaign with the last interaction. So a goal that gains or loses events changes the numbers of
+  // every campaign that has a goal on the same events.
   const events = [...before.goals, ...goals].map(({ event }) => event)
   await savePendingGeneration(store, { number: before.number, workspaceId, events }, generation)
   const progress = { isRunning: true, userCursor: 0, countedUsers: 0, allUsers, startedAt: now }
-  const recount = { ...last, generation, ...progress }
-  await saveGoalBackfill(store, recount)
-  return recount
+  const backfill = { ...last, generation, ...progress }
+  await saveGoalBackfill(store, backfill)
+  return backfill
 }

@@ -1,4 +1,4 @@
-// Get campaign: returns one campaign with its goals and the progress of their recount.
+// Get campaign: returns one campaign with its goals and the progress of their backfill.
 import { findGoalBackfill } from '../../store/campaigns/goal-backfills.ts'
 import { CampaignOutput, CampaignPath, toCampaignBody } from './campaign-body.ts'
 import { NoFields } from '../fields.ts'

@@ -59,8 +59,8 @@ export const listCampaigns = defineOperation({
       const before = await findBefore(database, workspace, query.before)
       // One more than requested shows whether another page follows.
       const campaigns = await listCampaignsOf(database, workspace.id, { before, max: limit + 1 })
-      const recount = await findGoalBackfill(database, workspace.id)
-      const data = campaigns.slice(0, limit).map((campaign) => toCampaignBody(campaign, recount))
+      const backfill = await findGoalBackfill(database, workspace.id)
+      const data = campaigns.slice(0, limit).map((campaign) => toCampaignBody(campaign, backfill))
       return { data, next_before: campaigns.length > limit ? (data.at(-1)?.campaign_id ?? null) : null }
     }
     return queue.run(`campaigns ${workspace.id}`, work, workspace.limits.management_per_minute)

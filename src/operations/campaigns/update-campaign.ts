@@ -1,4 +1,4 @@
-// Update campaign: changes the fields in the request. The pipeline recounts changed goals in the background.
+// Update campaign: changes the fields in the request. The pipeline backfills changed goals in the background.
 import { Type, type Static } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { isSameJson } from '../../core/campaigns/goal.ts'
@@ -19,7 +19,7 @@ import {
   toGoals,
   toPlatforms,
 } from './campaign-body.ts'
-import { startRecount } from './change-goals.ts'
+import { startBackfill } from './change-goals.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { refuseTooManyGoals, toGoalsBytes } from './refuse-too-many-goals.ts'
@@ -66,14 +66,14 @@ export const updateCampaign = defineOperation({
   handle({ workspace, path, body, now }, { database, queue }) {
     const work = async () => {
       // Counted before the transaction, because other writers wait for that.
-      const allUsers = await countForRecount(database, workspace, path.campaign_id, body)
+      const allUsers = await countUsersForBackfill(database, workspace, path.campaign_id, body)
       return database.write(async (store) => {
         await lockCampaigns(store, workspace.id)
         const before = await requireCampaign(store, workspace, path.campaign_id)
         const after = toChanged(before, body, now)
-        const { campaign, recount } = await change(store, before, after, allUsers)
+        const { campaign, backfill } = await change(store, before, after, allUsers)
         await saveCampaign(store, campaign)
-        return toCampaignBody(campaign, recount)
+        return toCampaignBody(campaign, backfill)
       })
     }
     return queue.run(`changes of campaigns ${workspace.id}`, work, workspace.limits.management_per_minute)
@@ -81,18 +81,19 @@ export const updateCampaign = defineOperation({
 })
 
 /**
- * The number of users to recount. It is used only to show progress. Counting a million users blocks other readers of SQLite for 100 ms,
- * so they are counted once when a recount starts; changes during the recount reuse the number. 0 if no recount is needed.
+ * The number of users that a backfill has to count, which only shows its progress. Counting a million users blocks other readers of
+ * SQLite for 100 ms, so they are counted once when a backfill starts; changes during the backfill reuse the number. 0 if no
+ * backfill is needed.
  */
-async function countForRecount(
+async function countUsersForBackfill(
   store: Store,
   workspace: Workspace,
   id: string,
   { conversion_goals: goals }: Changes,
 ): Promise<number> {
   if (!goals) return 0
-  const recount = await findGoalBackfill(store, workspace.id)
-  if (recount?.isRunning) return recount.allUsers
+  const backfill = await findGoalBackfill(store, workspace.id)
+  if (backfill?.isRunning) return backfill.allUsers
   const campaign = await requireCampaign(store, workspace, id)
   return isSameJson(campaign.goals, toGoals(goals)) ? 0 : countUsers(store, workspace.id)
 }
@@ -115,20 +116,20 @@ function toChanged(campaign: StoredCampaign, changes: Changes, now: number): Sto
   }
 }
 
-/** Starts a recount if the goals changed. Returns the campaign to save, and the workspace's recount. */
+/** Starts a backfill if the goals changed. Returns the campaign to save, and the workspace's backfill. */
 async function change(
   store: Store,
   before: StoredCampaign,
   after: StoredCampaign,
   allUsers: number,
-): Promise<{ readonly campaign: StoredCampaign; readonly recount: GoalBackfill | undefined }> {
+): Promise<{ readonly campaign: StoredCampaign; readonly backfill: GoalBackfill | undefined }> {
   // The same goals in another order are a change.
   if (isSameJson(before.goals, after.goals)) {
-    return { campaign: after, recount: await findGoalBackfill(store, after.workspaceId) }
+    return { campaign: after, backfill: await findGoalBackfill(store, after.workspaceId) }
   }
   await refuseMoreGoals(store, before, after)
-  const recount = await startRecount(store, { before, goals: after.goals, allUsers, now: after.updatedAt })
-  return { campaign: { ...after, pendingGeneration: recount.generation }, recount }
+  const backfill = await startBackfill(store, { before, goals: after.goals, allUsers, now: after.updatedAt })
+  return { campaign: { ...after, pendingGeneration: backfill.generation }, backfill }
 }
 
 /** Goals that are no larger than before are always accepted. */

@@ -7,8 +7,8 @@ const BRACKETED = /^\[([^\]]*)\](?::\d{1,5})?$/
 const WITH_PORT = /^([^:]*):\d{1,5}$/
 
 /**
- * The first valid address of a comma-separated list, without the port, brackets and quotes that proxies add. Skips malformed entries;
- * undefined if there is no valid one.
+ * The first valid address of a comma-separated list, without the port, brackets and quotes that proxies add. Skips malformed
+ * entries; undefined if there is no valid one.
  */
 export function firstForwardedAddress(header: string | undefined): string | undefined {
   if (header === undefined) return undefined

@@ -1,4 +1,5 @@
-// Resolves whose preferences a request reads or changes: the user with a customer id, or all users with an email address ("Both ids").
+// Resolves whose preferences a request reads or changes: the user with a customer id, or all users with an email address ("Both
+// ids").
 import { AppError, type Fault } from '../../core/app-error.ts'
 import { isEmail } from '../../core/users/email-address.ts'
 import { CUSTOMER_ID } from '../../core/users/user.ts'
@@ -12,8 +13,8 @@ import type { Parts } from '../operation.ts'
 /** Users whose preferences are read or changed in one statement: takes some 10 ms, while other requests wait. */
 const USERS_PER_PORTION = 500
 /**
- * If a workspace has many or long categories, a portion has fewer users: each user has all categories, and each proof has them twice.
- * 500 users at a time with 1,000 categories of 250 characters blocked other requests for 7 s and took 1.5 GB.
+ * If a workspace has many or long categories, a portion has fewer users: each user has all categories, and each proof has them
+ * twice. 500 users at a time with 1,000 categories of 250 characters blocked other requests for 7 s and took 1.5 GB.
  */
 const CATEGORY_CHARACTERS_PER_PORTION = 1024 * 1024
 /** Longer than any address, so that an address may have spaces around it. */

@@ -112,8 +112,8 @@ export const updatePreferences = defineOperation({
 type Request = OperationRequest<object, object, { readonly user_preferences: UserPreferences }>
 
 /**
- * Changes every user with an address, in one transaction. If the store allows one writer at a time and there is more than one portion,
- * each portion is a transaction, so that other writers get their turn.
+ * Changes every user with an address, in one transaction. If the store allows one writer at a time and there is more than one
+ * portion, each portion is a transaction, so that other writers get their turn.
  */
 async function changeEverybody(
   { database, queue }: Pick<Parts, 'database' | 'queue'>,
@@ -149,7 +149,9 @@ async function changeInPortions(database: Database, emailKey: string, request: R
   } while (before !== undefined)
 }
 
-/** Changes the users older than the user `before`, newest first. Returns the `before` of the next portion; undefined after the last. */
+/**
+ * Changes the users older than the user `before`, newest first. Returns the `before` of the next portion; undefined after the last.
+ */
 async function changePortion(
   store: Store,
   emailKey: string,

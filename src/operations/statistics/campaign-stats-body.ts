@@ -111,8 +111,8 @@ export const CampaignStatsOutput = Type.Object({
 export type CampaignStatsBody = Static<typeof CampaignStatsOutput>
 
 /**
- * The JSON of a campaign: a list with one object. Generates it in pieces of at most one variation, because all of it may be too large for
- * memory.
+ * The JSON of a campaign: a list with one object. Generates it in pieces of at most one variation, because all of it may be too
+ * large for memory.
  */
 export function* writeCampaignStats(counts: CampaignCounts): Generator<string, void, undefined> {
   yield '[{"platforms":'

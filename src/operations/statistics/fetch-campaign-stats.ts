@@ -1,5 +1,5 @@
-// Fetch Campaign Stats: returns a page of campaigns with their numbers over a range of days. Reads only the table of statistics, never
-// facts.
+// Fetch Campaign Stats: returns a page of campaigns with their numbers over a range of days. Reads only the table of statistics,
+// never facts.
 import { Type, type Static } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { CampaignSeries, METRIC_TYPES } from '../../core/statistics/campaign-counts.ts'
@@ -121,8 +121,8 @@ export const fetchCampaignStats = defineOperation({
   successStatus: 200,
   output: StatsOutput,
   outputExample: exampleAnswer(),
-  // Without ids the store searches all campaigns, which takes 200 ms for thousands of them. So each workspace gets one such request at a
-  // time: otherwise one workspace could block all others.
+  // Without ids the store searches all campaigns, which takes 200 ms for thousands of them. So each workspace gets one such request
+  // at a time: otherwise one workspace could block all others.
   handle({ workspace, body }, parts) {
     const work = () => answer(workspace, body, parts)
     if (body.campaign_ids) return work()

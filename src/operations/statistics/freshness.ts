@@ -19,9 +19,9 @@ export class Freshness {
   }
 
   /**
-   * The instant before which every received event is in whatever is read after this resolves; the present when nothing waits.
-   * Never goes back. The order of the reads matters: an entry that leaves one place between two of them is met in the next. It
-   * goes from the memory of what waits for its commit to the log, and from there to the tables.
+   * Reads that begin after this resolves see every event received before the returned instant, which is the present if nothing
+   * waits. Never goes back. The order of the reads matters: an entry moves from the writer's memory to the log and from there to
+   * the tables, so an entry that moves on between two reads is seen by the later one.
    */
   async processedUntil(): Promise<number> {
     const { database, log, logReader, clock } = this.#sources

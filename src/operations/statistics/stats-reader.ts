@@ -1,5 +1,5 @@
-// Reads the numbers of campaigns for Fetch Campaign Stats, and serializes them as JSON. Numbers that have not changed since the last
-// request come from the response cache (`docs/decisions/0018`).
+// Reads the numbers of campaigns for Fetch Campaign Stats, and serializes them as JSON. Numbers that have not changed since the
+// last request come from the response cache (`docs/decisions/0018`).
 import { AppError } from '../../core/app-error.ts'
 import { CampaignSeries, type DayRange, type StatsQuestion } from '../../core/statistics/campaign-counts.ts'
 import { findCampaignsById, findCountedGenerations, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
@@ -30,19 +30,20 @@ const SERIES_AT_ONCE_MAX = 5_000
 /** Series per page if a campaign has more: a page takes this thread some 5 ms. */
 const SERIES_PER_PAGE = 500
 /**
- * The most cells read in one statement, which takes some 50 ms. A campaign has more if it ran for months and reached the same users on
- * different days: 4,500 series with 2,170 cells each blocked other readers of SQLite for 4 s.
+ * The most cells read in one statement, which takes some 50 ms. A campaign has more if it ran for months and reached the same users
+ * on different days: 4,500 series with 2,170 cells each blocked other readers of SQLite for 4 s.
  */
 const CELLS_AT_ONCE_MAX = 200_000
 /** The most cells of one page. Nearly all pages have far fewer. */
 const CELLS_PER_PAGE = 100_000
 /**
  * The most series of a campaign that can be read. No campaign within the limits of names has more: with p combinations of platform,
- * locale and variation, r reasons and five goals, there are 6p + 7 combinations with their aggregates: six for each combination, one for
- * each of six platforms, and one for everything. Each of these has 6 kinds of message events, 6 metrics of units, 2 for each goal, one
- * for each reason (and for the unknown one) of a failure and of a removal, and 2 that show that anything is counted, with goals and
- * without: 24 + 2(r + 1). Control groups ignore variations, and have 11 each at the 2p + 7 that remain. Together that is 200p + 12pr +
- * 14r + 336: 500,686 for 1,000 combinations and 25 reasons. They take 51 MiB of memory, and some 10 s to read.
+ * locale and variation, r reasons and five goals, there are 6p + 7 combinations with their aggregates: six for each combination,
+ * one for each of six platforms, and one for everything. Each of these has 6 kinds of message events, 6 metrics of units, 2 for
+ * each goal, one for each reason (and for the unknown one) of a failure and of a removal, and 2 that show that anything is counted,
+ * with goals and without: 24 + 2(r + 1). Control groups ignore variations, and have 11 each at the 2p + 7 that remain. Together
+ * that is 200p + 12pr + 14r + 336: 500,686 for 1,000 combinations and 25 reasons. They take 51 MiB of memory, and some 10 s to
+ * read.
  */
 export const SERIES_PER_CAMPAIGN_MAX = 510_000
 
@@ -83,9 +84,9 @@ export class StatsReader {
   }
 
   /**
-   * The numbers of a page. It first reads the generation of each campaign's goals, then the numbers of that generation. If a recount
-   * ended in between, those numbers may be deleted, so it starts over. Throws AppError: `conflict` if the page is too large for one
-   * response, `unavailable` if other responses leave no memory.
+   * The numbers of a page. It first reads the generation of each campaign's goals, then the numbers of that generation. If a
+   * backfill ended in between, those numbers may be deleted, so it starts over. Throws AppError: `conflict` if the page is too
+   * large for one response, `unavailable` if other responses leave no memory.
    */
   async readPage(selection: Selection): Promise<StatsPage> {
     const reservation = this.#sources.responseMemory.open()

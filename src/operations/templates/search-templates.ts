@@ -137,7 +137,8 @@ export const searchTemplates = defineOperation({
     data: Type.Array(Item),
     total_count: Type.Optional(Type.Integer({ description: 'With `is_count_required`.' })),
   }),
-  // A search through many templates takes 500 ms. So each workspace gets one at a time: otherwise one workspace could block all others.
+  // A search through many templates takes 500 ms. So each workspace gets one at a time: otherwise one workspace could block all
+  // others.
   handle({ body, workspace }, { database, queue }) {
     const work = () => search(database, workspace.id, body)
     return queue.run(`templates ${workspace.id}`, work, workspace.limits.search_templates_per_minute)
@@ -149,7 +150,7 @@ type SearchBody = Static<typeof SearchBody>
 async function search(store: Store, workspaceId: string, body: SearchBody) {
   const found = await find(store, workspaceId, body)
   const versions = await findTemplateVersions(store, workspaceId, found.page)
-  const defaults = found.page.filter(({ standing }) => standing === 'default')
+  const defaults = found.page.filter(({ role }) => role === 'default')
   const defaultIds = new Set(defaults.map(({ externalTemplateId }) => externalTemplateId))
   const data = versions.map((version) => toItem(version, defaultIds, found.groups?.get(version.externalTemplateId)))
   return { data, ...(found.count !== undefined && { total_count: found.count }) }
@@ -183,7 +184,7 @@ async function findExact(
   return {
     page: versions.flatMap((key) => {
       const template = current.get(key.externalTemplateId)
-      return template ? [{ ...key, standing: template.standing }] : []
+      return template ? [{ ...key, role: template.role }] : []
     }),
     count: body.is_count_required ? await countNamedVersions(store, workspaceId, keys) : undefined,
   }

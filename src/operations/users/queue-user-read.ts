@@ -6,9 +6,9 @@ import type { KeyedQueue } from '../../concurrency/keyed-queue.ts'
 const OPERATIONS = 4
 
 /**
- * Runs `read` when no other such read of the workspace runs. A user, or a page of events, may take megabytes, and a user merged from
- * thousands is read under all their numbers. Without the queue, one workspace could block the only thread that reads the embedded
- * store, and take gigabytes of memory.
+ * Runs `read` when no other such read of the workspace runs. A user, or a page of events, may take megabytes, and a user merged
+ * from thousands is read under all their numbers. Without the queue, one workspace could block the only thread that reads the
+ * embedded store, and take gigabytes of memory.
  */
 export function queueUserRead<Result>(queue: KeyedQueue, workspace: Workspace, read: () => Promise<Result>) {
   return queue.run(`users ${workspace.id}`, read, OPERATIONS * workspace.limits.management_per_minute)

@@ -4,7 +4,7 @@ import { AppError } from '../../core/app-error.ts'
 import { messageOf } from '../../core/thrown.ts'
 import type { LogEntry, LogReader } from '../../log/event-log.ts'
 import { listPipelineCursors } from '../../store/entries/cursors.ts'
-import { isPassing } from '../../store/passing-errors.ts'
+import { isTransient } from '../../store/transient-errors.ts'
 import type { Database } from '../../store/store.ts'
 import { pause } from '../../runtime/pause.ts'
 import type { WriterLock } from '../../runtime/writer-lock.ts'
@@ -184,7 +184,7 @@ export class LogFollower {
         await this.#applyOnce(batch, cursors)
         return undefined
       } catch (error) {
-        if (isOvertaken(error) || isPassing(error)) throw error
+        if (isOvertaken(error) || isTransient(error)) throw error
         if (tries >= TRIES_MAX || isFinal(error)) return error
         await pause(RETRY_MS * tries)
       }

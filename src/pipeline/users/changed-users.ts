@@ -122,8 +122,8 @@ function requireLengthWithin(attributes: Attributes): void {
 }
 
 /**
- * A user shows the customer id that came first in the log, in whatever order the partitions are applied. The other ids
- * find the user too.
+ * A user shows the customer id that came first in the log, no matter in which order the partitions are applied. The other ids find
+ * the user too.
  */
 function addCustomerId(user: NamedUser, { customerId, number }: Omit<NewCustomerId, 'userId'>): NamedUser {
   if (user.customerNumber !== null && user.customerNumber < number) return user

@@ -1,5 +1,5 @@
-// The table of campaign activity: the weeks in which a campaign had an audience with a customer, or a touch. It finds the campaigns
-// that compete for a conversion. One row covers a week, so most facts find their row already there.
+// The table of campaign activity: one row per customer, campaign and week with an audience membership or a touch. It finds the
+// campaigns that compete for a conversion. Most facts find the row of their week already there.
 import type { CustomerCampaign, CustomerPeriod } from '../../core/campaigns/facts.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
@@ -19,7 +19,7 @@ declare module '../tables.ts' {
   }
 }
 
-/** In milliseconds; stored weeks were counted by it, so it never changes. */
+/** Never change it: stored weeks depend on it. */
 export const WEEK_MS = 7 * 24 * 60 * 60 * 1000
 
 const COLUMNS = { customer: 'integer', week: 'integer', campaign: 'integer' } as const
@@ -41,7 +41,7 @@ export function weekOf(instant: number): number {
   return Math.trunc(instant / WEEK_MS)
 }
 
-/** An audience or a touch of a campaign with a customer. */
+/** An instant at which a customer was in the audience of a campaign or had a touch. */
 export interface CampaignInstant extends CustomerCampaign {
   /** Milliseconds since the epoch. */
   readonly instant: number
@@ -65,8 +65,8 @@ export async function addCampaignActivity(store: Store, instants: readonly Campa
 export type CampaignPeriod = CustomerPeriod & CustomerCampaign
 
 /**
- * The campaigns that were active with customers in given periods, with the period of each, `max` at the most. Weeks are coarse: a
- * result may have been active only up to a week before or after its period.
+ * At most `max` campaigns that were active with customers in given periods, each with its period. Weeks are coarse: a result may
+ * have been active only up to a week before or after its period.
  */
 export async function listCampaignsOfPeriods(
   store: Store,

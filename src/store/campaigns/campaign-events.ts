@@ -1,4 +1,4 @@
-// The table of the events that campaigns have goals on. A change of goals finds the campaigns it concerns here, without reading all
+// The table of event names in the goals of campaigns. It finds the campaigns that a change of goals affects, without reading all
 // goals.
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
@@ -17,7 +17,7 @@ declare module '../tables.ts' {
   }
 }
 
-/** A campaign with the names of events, each once or more often. */
+/** A campaign with names of events, which may repeat. */
 export interface EventsOfCampaign {
   readonly number: number
   readonly workspaceId: string

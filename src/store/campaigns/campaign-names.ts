@@ -1,5 +1,5 @@
-// The table of names: the dimensions and reasons that reports have given to campaigns. Claims limit their number by it.
-// A name is here before the first report that holds it is in the log, and never goes.
+// The table of names: the dimensions and reasons that reports have named for campaigns. `claim-names.ts` limits their number. A
+// name is stored before the first report with it is appended to the log, and is never removed.
 import { NAME_KINDS, type CampaignNames, type NameKind } from '../../core/campaigns/campaign-names.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
@@ -31,19 +31,19 @@ export async function createCampaignNames({ query }: Store, { text, integer, clu
     .execute()
 }
 
-/** Makes other additions to the names of a campaign wait until this transaction ends. */
+/** Locks the names of a campaign until this transaction ends. */
 export async function lockCampaignNames(store: Store, campaign: number): Promise<void> {
   await store.lock(`campaign names ${campaign}`)
 }
 
-/** All names of a campaign; `PLACES_MAX` and `REASONS_MAX` bound them. */
+/** All names of a campaign; `DIMENSIONS_MAX` and `REASONS_MAX` bound them. */
 export async function listCampaignNames({ query }: Store, campaign: number): Promise<CampaignNames> {
   const rows = await query.selectFrom('campaign_names').selectAll().where('campaign', '=', campaign).execute()
   const namesOf = (wanted: NameKind) => new Set(rows.filter(({ kind }) => kind === wanted).map(({ name }) => name))
   return { dimensions: namesOf('dimensions'), reason: namesOf('reason') }
 }
 
-/** Adds names to campaigns, by their numbers. To be called under `lockCampaignNames`. */
+/** Adds names to campaigns, by their numbers. Call it under `lockCampaignNames`. */
 export async function addCampaignNames(store: Store, names: ReadonlyMap<number, CampaignNames>): Promise<void> {
   const rows = [...names].flatMap(([campaign, own]) => {
     return NAME_KINDS.flatMap((kind) => [...own[kind]].map((name) => ({ campaign, kind, name })))

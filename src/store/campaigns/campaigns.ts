@@ -1,4 +1,4 @@
-// The table of campaigns. It has the goals as last set, and those by which the current numbers were counted: the two differ while a
+// The table of campaigns. It has the goals as last set, and the goals that the current numbers count by: the two differ while a
 // backfill runs (`goal-backfills.ts`).
 import { sql, type Selectable } from 'kysely'
 import type { Goal } from '../../core/campaigns/goal.ts'
@@ -19,11 +19,11 @@ export const CAMPAIGNS_MAX = 10_000
 /** How many bytes the goals of all these campaigns may take as JSON, for the same reason. */
 export const GOALS_BYTES_MAX = 16 * 1024 * 1024
 
-/** The generation of the goals that a campaign is made with. */
+/** The generation of the goals that a campaign is created with. */
 export const FIRST_GENERATION = 1
 
 interface CampaignRow {
-  /** Short, because every fact and every cell carries it; grows in the order in which campaigns are made. */
+  /** Short, because every fact and every cell has it. Grows in the order in which campaigns are created. */
   number: number
   id: string
   workspace_id: string
@@ -96,12 +96,12 @@ export function campaignsOf({ query }: Store, workspaceId: string) {
   return query.selectFrom('campaigns').where('campaigns.workspace_id', '=', workspaceId)
 }
 
-/** Makes other changes of the workspace's campaigns and of its backfill wait until this transaction ends. */
+/** Locks the campaigns of a workspace and its backfill until this transaction ends. */
 export async function lockCampaigns(store: Store, workspaceId: string): Promise<void> {
   await store.lock(`campaigns ${workspaceId}`)
 }
 
-/** Undefined when the workspace has no such campaign, even if another workspace has it. */
+/** Undefined if the workspace has no such campaign, even if another workspace has it. */
 export async function findCampaign(
   { query }: Store,
   workspaceId: string,
@@ -146,7 +146,7 @@ export async function findCountedGenerations(
   return new Map(rows.map((row) => [row.number, row.counted_generation]))
 }
 
-/** A page of campaigns, newest first: those made before the campaign with the number `before`, `max` at the most. */
+/** A page of campaigns, newest first: at most `max` of those created before the campaign with the number `before`. */
 export async function listCampaignsOf(
   { query }: Store,
   workspaceId: string,
@@ -163,8 +163,8 @@ export async function listAllCampaigns({ query }: Store, workspaceId: string): P
   return (await campaigns.orderBy('number').execute()).map(toCampaign)
 }
 
-/** The campaigns of a workspace that were ever recounted, with the generation of their current numbers. */
-export async function listRecountedGenerations({ query }: Store, workspaceId: string): Promise<CampaignGeneration[]> {
+/** The campaigns of a workspace that a backfill has ever counted, with the generation of their current numbers. */
+export async function listBackfilledGenerations({ query }: Store, workspaceId: string): Promise<CampaignGeneration[]> {
   return query
     .selectFrom('campaigns')
     .select(['number', 'counted_generation as generation'])
@@ -197,8 +197,8 @@ export type NewCampaign = Pick<
 >
 
 /**
- * Adds a campaign, which is counted by its goals from the beginning. If a recount is running, the campaign joins it: for which
- * events it has the last interaction depends on the goals of the others, old and new. To be called under `lockCampaigns`.
+ * Adds a campaign, which counts by its goals from the beginning. If a backfill is running, the campaign joins it: for which events
+ * it has the last interaction depends on the goals of the others, old and new. Call it under `lockCampaigns`.
  */
 export async function addCampaign(store: Store, campaign: NewCampaign): Promise<StoredCampaign> {
   // All workspaces share one sequence of numbers.
@@ -229,7 +229,7 @@ export async function addCampaign(store: Store, campaign: NewCampaign): Promise<
   return added
 }
 
-/** Under which generation campaigns of a workspace are being recounted; null while none is. */
+/** The generation that a running backfill of the workspace counts; null while none runs. */
 async function findPendingGeneration({ query }: Store, workspaceId: string): Promise<number | null> {
   const row = await query
     .selectFrom('campaigns')
@@ -241,7 +241,7 @@ async function findPendingGeneration({ query }: Store, workspaceId: string): Pro
   return row?.pending_generation ?? null
 }
 
-/** Replaces what may change of a campaign. The caller has read it under `lockCampaigns`. */
+/** Saves the changeable columns of a campaign. The caller has read it under `lockCampaigns`. */
 export async function saveCampaign(store: Store, campaign: StoredCampaign): Promise<void> {
   await store.query
     .updateTable('campaigns')
@@ -251,8 +251,8 @@ export async function saveCampaign(store: Store, campaign: StoredCampaign): Prom
   await replaceCampaignEvents(store, toEvents(campaign))
 }
 
-/** For all campaigns that are being recounted, makes the new goals those of the current numbers, in one statement. */
-export async function standByNewGoals({ query }: Store, workspaceId: string): Promise<void> {
+/** Puts the new goals of all campaigns in the backfill into use, with one statement. */
+export async function putNewGoalsIntoUse({ query }: Store, workspaceId: string): Promise<void> {
   await query
     .updateTable('campaigns')
     .set((set) => ({
@@ -266,8 +266,8 @@ export async function standByNewGoals({ query }: Store, workspaceId: string): Pr
 }
 
 /**
- * Has a campaign recounted under a generation, together with every other that has a goal on one of the events or is being
- * recounted already: in one statement, and without reading goals. To be called under `lockCampaigns`.
+ * Adds a campaign to the backfill of a generation, together with every other campaign that has a goal on one of the events or is in
+ * a backfill already. One statement, which reads no goals. Call it under `lockCampaigns`.
  */
 export async function savePendingGeneration(
   store: Store,
@@ -294,7 +294,7 @@ export async function savePendingGeneration(
     .execute()
 }
 
-/** The events by which a campaign is found; unless it is being recounted anyway, also those of the goals it is counted by. */
+/** The events by which a change of goals finds a campaign. Those of its counted goals are not needed while it is in a backfill. */
 function toEvents({ number, workspaceId, goals, countedGoals, pendingGeneration }: StoredCampaign): EventsOfCampaign {
   const either = pendingGeneration === null ? [...goals, ...countedGoals] : goals
   return { number, workspaceId, events: either.map(({ event }) => event) }

@@ -1,7 +1,7 @@
-// The common part of the tables of facts: each fact of a customer in a campaign is stored once, however often it is reported. The
+// The common code of the tables of facts: they store each fact of a customer in a campaign once, however often it is reported. The
 // file of each table defines its rows.
 import type { InsertQueryBuilder, InsertResult, Kysely, SelectQueryBuilder } from 'kysely'
-import { keepBest, type CustomerCampaign } from '../../core/campaigns/facts.ts'
+import { winnersByIdentity, type CustomerCampaign } from '../../core/campaigns/facts.ts'
 import { addCampaignActivity, type CampaignInstant } from './campaign-activity.ts'
 import { countStagedFacts, moveStagedFacts } from './staging-table.ts'
 import { insertRows } from '../insert-rows.ts'
@@ -21,11 +21,11 @@ export interface FactTableSpec<
   /** The columns of the primary key. */
   readonly key: readonly (keyof Row & string)[]
   readonly columns: BulkColumns<Row>
-  /** What makes two reports the same fact; it must agree with the key. */
+  /** Reports with the same identity are one fact. Must agree with the key. */
   readonly identityOf: (fact: Fact) => string
   /** Compares different reports of one fact: negative when `left` wins. */
   readonly compare: (left: Fact, right: Fact) => number
-  /** When the fact shows its campaign active with its customer; undefined when it does not. */
+  /** The instant at which the fact makes its campaign active for its customer; undefined if it does not. */
   readonly activeAt: (fact: Fact) => number | undefined
   readonly toRow: (fact: Fact) => Row
   readonly fromRow: (row: Row) => Fact
@@ -39,14 +39,11 @@ export interface FactTable<Fact, Table extends keyof Tables = keyof Tables> {
   ) => SelectQueryBuilder<Sources, Source, Output>
   /** Moves up to `max` facts out of the staging table; returns how many remain there. */
   readonly moveStaged: (store: Store, max: number) => Promise<number>
-  /** All facts of customers in campaigns, `max` at the most. */
+  /** The facts of customers in campaigns, at most `max`. */
   readonly listIn: (store: Store, wanted: readonly CustomerCampaign[], max?: number) => Promise<Fact[]>
-  /** All facts of customers, in any campaign, `max` at the most. */
+  /** The facts of customers in any campaign, at most `max`. */
   readonly listOf: (store: Store, customers: readonly number[], max?: number) => Promise<Fact[]>
-  /**
-   * Stores facts, each once: of different reports, the one that wins. Gives the identities of those that were not known
-   * before.
-   */
+  /** Stores facts, each once: of different reports, the one that wins. Returns the identities of the new facts. */
   readonly add: (store: Store, reports: readonly Fact[]) => Promise<Set<string>>
 }
 
@@ -75,8 +72,8 @@ function tablesOf({ query }: Store): Kysely<FactTables> {
 }
 
 /**
- * The tables that hold facts. Those that wait do so on SQLite only, which has room for one writer: of two that add the same fact,
- * the second sees both tables as the first has left them.
+ * The tables that hold the facts. Only SQLite uses the staging table: it has one writer, so of two transactions that add the same
+ * fact, the second sees both tables as the first left them.
  */
 function tablesWith<Table extends keyof Tables>(
   { table, staging }: { readonly table: Table; readonly staging?: keyof Tables },
@@ -139,16 +136,16 @@ async function add<Row extends object, Fact extends CustomerCampaign>(
   store: Store,
   reports: readonly Fact[],
 ): Promise<Set<string>> {
-  const best = keepBest(reports, spec.identityOf, spec.compare)
-  const added = await insertNew(spec, store, best)
+  const winners = winnersByIdentity(reports, spec.identityOf, spec.compare)
+  const added = await insertNew(spec, store, winners)
   const [fresh, repeated]: [Fact[], Fact[]] = [[], []]
-  for (const [identity, fact] of best) (added.has(identity) ? fresh : repeated).push(fact)
+  for (const [identity, fact] of winners) (added.has(identity) ? fresh : repeated).push(fact)
   await replaceBeaten(spec, store, repeated)
   await addActivity(spec, store, fresh)
   return added
 }
 
-/** An instant is a part of the identity: a better report of a stored fact changes nothing here. */
+/** Only for new facts: a report that replaces a stored fact has the same instant, because that is a part of the identity. */
 async function addActivity<Fact extends CustomerCampaign>(
   { activeAt }: Pick<FactTableSpec<object, Fact>, 'activeAt'>,
   store: Store,
@@ -162,7 +159,7 @@ async function addActivity<Fact extends CustomerCampaign>(
   await addCampaignActivity(store, instants)
 }
 
-/** Gives the identities of those that are new. */
+/** Returns the identities of the new facts. */
 async function insertNew<Row extends object, Fact extends CustomerCampaign>(
   spec: FactTableSpec<Row, Fact>,
   store: Store,

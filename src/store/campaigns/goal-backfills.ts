@@ -1,5 +1,5 @@
-// The table of goal backfills, one row for each workspace that has campaigns: how far the pipeline has recounted all users by
-// changed goals. Changes only under `lockCampaigns`.
+// The table of goal backfills, one row for each workspace that has campaigns: how far the pipeline has counted all users by changed
+// goals. Change it only under `lockCampaigns`.
 import type { Selectable } from 'kysely'
 import { FIRST_GENERATION } from './campaigns.ts'
 import type { SqlTypes, Store } from '../store.ts'
@@ -23,17 +23,17 @@ declare module '../tables.ts' {
 
 export interface GoalBackfill {
   readonly workspaceId: string
-  /** Raised with every new campaign and every change of goals or of what is counted, to show whether copies are out of date. */
+  /** Grows with every new campaign and every change of goals or of counted goals, to show whether cached copies are outdated. */
   readonly version: number
-  /** The last one that was handed out; changed goals are counted under one of their own. */
+  /** The last assigned generation. Changed goals get one of their own. */
   readonly generation: number
   readonly isRunning: boolean
-  /** Users up to this id are counted by the new goals; 0 before the first. */
+  /** The backfill has counted the users up to this id; 0 before the first. */
   readonly userCursor: number
   readonly countedUsers: number
   /** How many users there were when it started. */
   readonly allUsers: number
-  /** Null where none ever ran. */
+  /** Null if none ever ran. */
   readonly startedAt: number | null
 }
 

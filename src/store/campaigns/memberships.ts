@@ -1,5 +1,5 @@
-// The table of memberships: who was in the audience of a campaign, when and how. A fact always keeps the customer id it was reported
-// with, also when users merge.
+// The table of memberships: who was in the audience of a campaign, when and how. A fact always keeps the customer id it was
+// reported with, even when users merge.
 import { compareMemberships, membershipIdentity, type Group, type Membership } from '../../core/campaigns/facts.ts'
 import { factTable } from './fact-table.ts'
 import type { SqlTypes, Store } from '../store.ts'
@@ -63,9 +63,9 @@ const FACTS = factTable<MembershipRow, Membership, 'memberships'>({
 
 /** All memberships of customers in campaigns. */
 export const listMemberships = FACTS.listIn
-/** All memberships of customers, in whatever campaign. */
+/** All memberships of customers, in any campaign. */
 export const listMembershipsOf = FACTS.listOf
-/** Stores memberships, each once; gives the identities (`membershipIdentity`) of those that were not known before. */
+/** Stores memberships, each once; returns the identities (`membershipIdentity`) of the new ones. */
 export const addMemberships = FACTS.add
 
 function toMembership(row: MembershipRow): Membership {

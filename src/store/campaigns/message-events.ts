@@ -1,5 +1,5 @@
-// The table of message events: what happened to the messages of campaigns. A fact always keeps the customer id it was reported with,
-// also when users merge.
+// The table of message events: what happened to the messages of campaigns. A fact always keeps the customer id it was reported
+// with, even when users merge.
 import { sql, type CreateTableBuilder } from 'kysely'
 import { isTouch, TOUCH_KINDS } from '../../core/statistics/campaign-history.ts'
 import {
@@ -70,7 +70,7 @@ function withColumns<Table extends string>(
     .modifyEnd(clustered)
 }
 
-/** The touches of customers by campaigns in periods, `max` at the most. */
+/** The touches of customers by campaigns in given periods, at most `max`. */
 export async function listTouches(
   store: Store,
   periods: readonly CampaignPeriod[],
@@ -124,7 +124,7 @@ export const listMessageEvents = FACTS.listIn
 export const listMessageEventsOf = FACTS.listOf
 /** Moves up to `max` message events out of the staging table; returns how many remain there. */
 export const moveStagedMessageEvents = FACTS.moveStaged
-/** Stores message events, each once; gives the identities (`messageIdentity`) of those that were not known before. */
+/** Stores message events, each once; returns the identities (`messageIdentity`) of the new ones. */
 export const addMessageEvents = FACTS.add
 
 function toMessageEvent(row: MessageEventRow): MessageEvent {

@@ -1,6 +1,6 @@
-// Staging tables: small tables beside a large one, with the same columns, that take new facts first. A send reports several facts of
-// each customer within minutes, in no order. Moving them in the order of the key writes a page of the large table once for all of
-// a customer's facts instead of once for each (`docs/decisions/0029`).
+// Staging tables: small tables beside a large one, with the same columns, that take new facts first. A send reports several facts
+// of each customer within minutes, in no order. Moving them in the order of the key writes a page of the large table once for all
+// of a customer's facts instead of once for each (`docs/decisions/0029`).
 import { sql, type RawBuilder } from 'kysely'
 import type { ColumnType, SqlTypes, Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
@@ -8,7 +8,7 @@ import type { Tables } from '../tables.ts'
 interface StagingTableRow {
   /** The name of the staging table. */
   name: string
-  /** How many there are. */
+  /** The number of facts in it. */
   facts: number
   /** The first customer of the next move. */
   customer: number
@@ -20,7 +20,9 @@ declare module '../tables.ts' {
   }
 }
 
-/** How many facts a staging table may hold: so many that a customer has several of them, so few that their pages stay in memory. */
+/**
+ * The most facts of a staging table: enough that a customer has several of them, and few enough that their pages stay in memory.
+ */
 export const STAGED_FACTS_MAX = 250_000
 
 /** A table and its staging table, which have the same columns and the same key. Each fact is in one of the two. */
@@ -41,12 +43,12 @@ export async function createStagingTable({ query }: Store, { text, integer }: Sq
     .execute()
 }
 
-/** To be called once, when a staging table is created. */
+/** Call it once, after creating a staging table. */
 export async function startStagingTable({ query }: Store, name: keyof Tables): Promise<void> {
   await query.insertInto('staging_tables').values({ name, facts: 0, customer: 0 }).execute()
 }
 
-/** To be called after `added` facts were inserted into the staging table: if it is too full, some are moved. */
+/** Call it after inserting `added` facts into the staging table. Moves some of its facts if it is too full. */
 export async function countStagedFacts(store: Store, tables: StagedTable, added: number): Promise<void> {
   if (added === 0) return
   const { facts } = await store.query
@@ -60,9 +62,7 @@ export async function countStagedFacts(store: Store, tables: StagedTable, added:
   if (tooMany > 0) await moveStagedFacts(store, tables, tooMany)
 }
 
-/**
- * Moves up to `max` facts, at least one, out of the staging table; returns how many remain. To be called in a transaction.
- */
+/** Moves up to `max` facts, at least one, out of the staging table; returns how many remain. Needs a transaction. */
 export async function moveStagedFacts(store: Store, tables: StagedTable, max: number): Promise<number> {
   const { customer } = await store.query
     .selectFrom('staging_tables')
@@ -79,7 +79,7 @@ export async function moveStagedFacts(store: Store, tables: StagedTable, max: nu
   return facts
 }
 
-/** Moves the first `max` facts from a customer on; gives how many there were, and the customer to go on with. */
+/** Moves the first `max` facts from a customer on; returns how many there were, and the customer to continue with. */
 async function moveFrom(
   { query }: Store,
   { table, staging, key, columns }: StagedTable,
@@ -87,7 +87,7 @@ async function moveFrom(
 ): Promise<{ readonly moved: number; readonly next: number }> {
   const [all, order] = [toList(Object.keys(columns)), toList(key)]
   const staged = sql`from ${sql.table(staging)} where customer >= ${customer}`
-  // The cast is for SQLite, which would compile the statement anew each time (`docs/decisions/0026`).
+  // The cast is for SQLite, which would compile the statement again each time (`docs/decisions/0026`).
   const end = await sql<Record<string, string | number>>`
     select ${order} ${staged} order by ${order} limit 1 offset cast(${max - 1} as bigint)`.execute(query)
   const last = end.rows[0]

@@ -8,8 +8,8 @@ export const COUPON_LISTS_MAX = 10_000
 
 /**
  * The most bytes of JSON that the subscribers of all lists of a workspace may take, for the same reason. A hundred of the longest
- * addresses in every list made a listing of 343 MB, which took 2 GB of memory; with this limit the largest has 36 MB and takes 200 MB.
- * A dozen addresses in each of `COUPON_LISTS_MAX` lists use a fifth of it.
+ * addresses in every list made a listing of 343 MB, which took 2 GB of memory; with this limit the largest has 36 MB and takes 200
+ * MB. A dozen addresses in each of `COUPON_LISTS_MAX` lists use a fifth of it.
  */
 export const SUBSCRIBERS_BYTES_MAX = 16 * 1024 * 1024
 

@@ -1,5 +1,5 @@
-// The table of incomplete coupon uploads, at most one for each list. Their codes are already stored (`coupons.ts`) but do not count:
-// either all count when the upload is complete, or all are rolled back.
+// The table of incomplete coupon uploads, at most one for each list. Their codes are already stored (`coupons.ts`) but do not
+// count: either all count when the upload is complete, or all are rolled back.
 import type { Selectable } from 'kysely'
 import { CLOCK_BEHIND_MS_MAX } from '../workspaces/limit-windows.ts'
 import type { SqlTypes, Store } from '../store.ts'

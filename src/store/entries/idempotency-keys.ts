@@ -1,5 +1,5 @@
-// The table of idempotency keys for the log in NATS, which cannot store keys in one transaction with entries. The logs in SQLite and
-// PostgreSQL have such tables of their own and do not use this one.
+// The table of idempotency keys for the log in NATS, which cannot store keys in one transaction with entries. The logs in SQLite
+// and PostgreSQL have such tables of their own and do not use this one.
 import { sql } from 'kysely'
 import { insertRows } from '../insert-rows.ts'
 import type { Database, SqlTypes, Store } from '../store.ts'
@@ -76,8 +76,8 @@ export function idempotencyKeysIn(database: Database) {
 }
 
 /**
- * Gives each key to its claim, unless a request received less than `keptMs` earlier holds it. Returns the holder of each key, in the
- * order of the claims. All keys must differ.
+ * Gives each key to its claim, unless a request received less than `keptMs` earlier holds it. Returns the holder of each key, in
+ * the order of the claims. All keys must differ.
  */
 async function claimKeys(
   store: Store,

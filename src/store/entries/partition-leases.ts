@@ -45,9 +45,9 @@ export interface LeaseHolder {
 }
 
 /**
- * Renews the leases of a process, takes free partitions up to its share, and releases what it has beyond its share. The share is the
- * number of partitions divided by the number of living processes. Returns the partitions that the process has for `keptMs`. Call it in
- * a transaction.
+ * Renews the leases of a process, takes free partitions up to its share, and releases what it has beyond its share. The share is
+ * the number of partitions divided by the number of living processes. Returns the partitions that the process has for `keptMs`.
+ * Call it in a transaction.
  */
 export async function renewLeases(store: Store, { holder, partitions, keptMs }: LeaseHolder): Promise<number[]> {
   await store.lock('partition leases')

@@ -34,12 +34,12 @@ const CHANGES_PER_LOCK_MAX = 2
 const IDLE_IN_TRANSACTION_MS_MAX = 5_000
 /** A snapshot holds no locks that others wait for, and its reader may compute for long between two statements. */
 const IDLE_IN_SNAPSHOT = sql`set local idle_in_transaction_session_timeout = '10min'`
-/** A migration takes as long as it needs, whatever statement timeout the operator has set. */
+/** A migration takes as long as it needs, even if the operator has set a statement timeout. */
 const NO_STATEMENT_TIMEOUT = sql`set local statement_timeout = 0`
 /**
- * Planner methods that are off where many small pages are read, each by an index. With them, PostgreSQL scans whole tables, or all rows
- * of a workspace, while it has no statistics of their contents or overestimates the rows of a user: 600 ms instead of 9 for the facts
- * of 500 of 200,000 users.
+ * Planner methods that are off where many small pages are read, each by an index. With them, PostgreSQL scans whole tables, or all
+ * rows of a workspace, while it has no statistics of their contents or overestimates the rows of a user: 600 ms instead of 9 for
+ * the facts of 500 of 200,000 users.
  */
 const BY_INDEX = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin'] as const
 /** How often a transaction is tried again after a deadlock or a serialization failure. */
@@ -108,8 +108,8 @@ class MustQueue extends Error {
 }
 
 /**
- * Runs one transaction in the queue of its first lock. If it has to wait, it returns its connection to the pool, and starts again when
- * it is its turn. It waits for later locks in the database, which detects deadlocks.
+ * Runs one transaction in the queue of its first lock. If it has to wait, it returns its connection to the pool, and starts again
+ * when it is its turn. It waits for later locks in the database, which detects deadlocks.
  */
 async function writeQueued<Result>(
   kysely: Kysely<Tables>,

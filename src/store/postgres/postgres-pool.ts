@@ -12,27 +12,27 @@ const TIMED_OUT = new Set(['55P03', '57014'])
 /** Serialization failure and deadlock: the same transaction may succeed on a retry. */
 const REPEATABLE = new Set(['40001', '40P01'])
 /**
- * Unknown user or database, no permission to connect, insufficient resources, a shutdown, system errors, corruption, and a read-only
- * server.
+ * Unknown user or database, no permission to connect, insufficient resources, a shutdown, system errors, corruption, and a
+ * read-only server.
  */
 const BROKEN = /^(?:28|3D|55000|53|57P|58|XX00[12]|25006)/
 /** PostgreSQL ended the session because its transaction was idle for too long. */
 const IDLE_IN_TRANSACTION_TIMEOUT = '25P03'
 /**
- * Connection exceptions, shutdowns, sessions ended because a transaction took too long, no free connection, and errors of the socket
- * such as ECONNREFUSED.
+ * Connection exceptions, shutdowns, sessions ended because a transaction took too long, no free connection, and errors of the
+ * socket such as ECONNREFUSED.
  */
 const UNREACHABLE = /^(?:08...|57P0[1235]|25P04|53300|E(?!RR_)[A-Z_]+)$/
 /** When TCP begins to probe an idle connection. */
 const KEEP_ALIVE_MS = 10_000
-/** Transactions are written for this isolation level, whatever the default of the database. */
+/** Transactions are written for this isolation level, which need not be the default of the database. */
 const SET_ISOLATION = `set default_transaction_isolation = 'read committed'`
 /** PostgreSQL would compile statements that it believes expensive: 40 of 50 ms for a small page. */
 const NO_JIT = 'set jit = off'
 /**
- * Lets the server detect that this machine is gone. By default it notices after two hours on an idle connection, and after 15 minutes
- * while it sends an answer. Until then a transaction keeps its locks: statement timeouts do not apply while the server waits for the
- * network.
+ * Lets the server detect that this machine is gone. By default it notices after two hours on an idle connection, and after 15
+ * minutes while it sends an answer. Until then a transaction keeps its locks: statement timeouts do not apply while the server
+ * waits for the network.
  */
 const DETECT_LOST_CLIENTS = [
   'set tcp_user_timeout = 15000',
@@ -71,8 +71,8 @@ export function openPostgresPool({ turnedOff = [], ...config }: PoolOptions): Po
 }
 
 /**
- * Adapts a pool to Kysely: translates errors, and closes a connection after a timeout. The driver would give such a connection to the
- * next caller, behind the unanswered statement, and would let a rollback wait for the same timeout again.
+ * Adapts a pool to Kysely: translates errors, and closes a connection after a timeout. The driver would give such a connection to
+ * the next caller, behind the unanswered statement, and would let a rollback wait for the same timeout again.
  */
 export function toKyselyPool(pool: Pool): PostgresPool {
   return {
@@ -103,8 +103,8 @@ function toKyselyClient(client: PoolClient): PostgresPoolClient {
 }
 
 /**
- * Runs work of the driver and translates its errors to StoreError or AppError `unavailable`, also those that it throws synchronously,
- * for example when a certificate file named in the URL is missing.
+ * Runs work of the driver and translates its errors to StoreError or AppError `unavailable`, also those that it throws
+ * synchronously, for example when a certificate file named in the URL is missing.
  */
 export async function fromDriver<Result>(work: () => Promise<Result>): Promise<Result> {
   try {

@@ -52,8 +52,8 @@ export function backupProblem(path: string): string | undefined {
 }
 
 /**
- * Copies a backup to the path of the state and removes its mark as a backup. The tables of the log are still in it. Rejects with the
- * system's `EEXIST`, and changes nothing, if a file exists there.
+ * Copies a backup to the path of the state and removes its mark as a backup. The tables of the log are still in it. Rejects with
+ * the system's `EEXIST`, and changes nothing, if a file exists there.
  */
 export async function restoreState(backupPath: string, statePath: string): Promise<void> {
   // `copyFile` would also copy the permissions of the backup.

@@ -1,6 +1,6 @@
 // The thread of `sqlite-checkpoints.ts`: checkpoints SQLite files in rounds, often under heavy writes, seldom otherwise. SQLite can
-// restart a write-ahead log only when all its pages are checkpointed, which never happens by itself under constant writes. When very
-// many pages wait, commits checkpoint too.
+// restart a write-ahead log only when all its pages are checkpointed, which never happens by itself under constant writes. When
+// very many pages wait, commits checkpoint too.
 import { closeSync, openSync, readSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import SqliteFile from 'better-sqlite3'
@@ -9,8 +9,8 @@ import SqliteFile from 'better-sqlite3'
 const PAUSE_MS_MIN = 50
 const PAUSE_MS_MAX = 1_600
 /**
- * From this size on, a full checkpoint lets the write-ahead log restart. Writers wait a moment for it; otherwise a commit would do it
- * later, with far more pages. There is about one round for each so many bytes written: a page written many times is moved once a
+ * From this size on, a full checkpoint lets the write-ahead log restart. Writers wait a moment for it; otherwise a commit would do
+ * it later, with far more pages. There is about one round for each so many bytes written: a page written many times is moved once a
  * round.
  */
 const WAL_RESTART_BYTES = 8 * 1024 * 1024

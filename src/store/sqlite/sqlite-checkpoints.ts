@@ -1,5 +1,5 @@
-// Starts the thread that checkpoints SQLite files: it moves pages from their write-ahead logs into the files. Without it, commits would
-// do that and wait for the disk. SQLite lets commits continue during a checkpoint on another connection.
+// Starts the thread that checkpoints SQLite files: it moves pages from their write-ahead logs into the files. Without it, commits
+// would do that and wait for the disk. SQLite lets commits continue during a checkpoint on another connection.
 import { Worker } from 'node:worker_threads'
 
 /** A start does not wait for one more thread; little is written in its first second. */

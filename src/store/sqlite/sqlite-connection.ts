@@ -13,8 +13,8 @@ const PAGE_CACHE_KIB = 4 * 1024
  */
 const CHECKPOINT_PAGES = 16_000
 /**
- * A write-ahead log that grew during a long read is truncated to this size after it. The size is larger than the log usually gets, so
- * that it is not truncated and extended again and again.
+ * A write-ahead log that grew during a long read is truncated to this size after it. The size is larger than the log usually gets,
+ * so that it is not truncated and extended again and again.
  */
 const WAL_SIZE_LIMIT_BYTES = 128 * 1024 * 1024
 
@@ -26,7 +26,9 @@ export interface SqlResult {
 
 const NOTHING: SqlResult = { rows: [], changes: 0 }
 
-/** `durable` (default): a commit returns once it is on disk. Without it, it is on disk after the next checkpoint or durable commit. */
+/**
+ * `durable` (default): a commit returns once it is on disk. Without it, it is on disk after the next checkpoint or durable commit.
+ */
 export interface SqliteOptions {
   readonly readOnly?: boolean
   readonly durable?: boolean
@@ -43,8 +45,8 @@ export class SqliteConnection {
   }
 
   /**
-   * Runs one statement. Throws StoreError, `busy` if another connection writes. A `rollback` does nothing if SQLite has already ended
-   * the transaction, as it does when the disk is full or fails.
+   * Runs one statement. Throws StoreError, `busy` if another connection writes. A `rollback` does nothing if SQLite has already
+   * ended the transaction, as it does when the disk is full or fails.
    */
   execute(sql: string, parameters: readonly unknown[]): SqlResult {
     try {
@@ -98,7 +100,7 @@ function prepare(file: SqliteFile.Database, { readOnly, durable, pageCacheKib = 
   file.pragma('temp_store = MEMORY')
 }
 
-/** The file or the machine fails, whatever the statement. */
+/** The file or the machine fails, not the statement. */
 const BROKEN = /^SQLITE_(?:FULL|IOERR|NOMEM|READONLY|CANTOPEN|CORRUPT|NOTADB|PERM|AUTH|PROTOCOL)/
 
 /** SQLite's code when the disk has no room for the `-shm` file. It looks like a failing disk. */

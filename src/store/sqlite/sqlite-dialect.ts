@@ -45,8 +45,8 @@ class ConcurrentSqliteAdapter extends SqliteAdapter {
 
 /**
  * Writes statements that SQLite compiles once (`docs/decisions/0026`). Wraps the parameters of `limit` and `offset` in expressions:
- * SQLite plans by the value of a bare parameter there, and compiles the statement again each time a value is bound. Passes the list of
- * an `in` as one parameter, so that lists of all lengths make the same statement.
+ * SQLite plans by the value of a bare parameter there, and compiles the statement again each time a value is bound. Passes the list
+ * of an `in` as one parameter, so that lists of all lengths make the same statement.
  */
 class ReusableStatementCompiler extends SqliteQueryCompiler {
   protected override visitLimit({ limit }: LimitNode): void {

@@ -1,5 +1,5 @@
-// Queries over series and statistics: the numbers of campaigns over a range of days, and which campaigns have any ("TOTAL and UNIQUE
-// from one table", "Presence and freshness").
+// Queries over series and statistics: the numbers of campaigns over a range of days, and which campaigns have any ("TOTAL and
+// UNIQUE from one table", "Presence and freshness").
 import { sql, type Expression } from 'kysely'
 import { ANYTHING } from '../../core/statistics/anything.ts'
 import type { DayRange, SeriesCount } from '../../core/statistics/campaign-counts.ts'
@@ -11,38 +11,38 @@ import { seriesOf, toName, type SeriesName } from './series.ts'
 import { cellsOfSeries, withCells } from './statistics.ts'
 import type { Store } from '../store.ts'
 
-/** Separates the parts of texts that the database puts together; no name holds one. */
+/** Separates the parts of the texts that the database concatenates; no name contains one. */
 const LINE_BREAK = sql.lit('\n')
 /** The series that tells on which days anything is counted for a campaign. */
 const ANYTHING_AT_ALL = toName({ group: ANY_GROUP, metric: ANYTHING, platform: ALL, locale: ALL, variation: ALL })
 
-/** What is asked of series: over which days, and which conversions. */
+/** The days to count, and the conversions to include. */
 export interface SeriesQuestion {
   readonly range: DayRange
   readonly attributionType: AttributionType
 }
 
-/** From where on the series of a campaign's generation are read: after the one with this name, or from the first. */
+/** Where to begin reading the series of a campaign's generation: after the one with this name, or at the first if it is empty. */
 export interface SeriesStart extends CampaignGeneration {
   readonly after: string
 }
 
 export interface SeriesPage {
   readonly counts: SeriesCount[]
-  /** Where there may be more; empty after the last. */
+  /** Where the next page begins; empty after the last series. */
   readonly rest: SeriesStart[]
 }
 
-/** Where all series of a campaign begin: those by its goals, and those that goals do not change. */
+/** The first series of campaigns: of those that depend on goals, and of those that do not. */
 export function seriesStarts(campaigns: readonly CampaignGeneration[]): SeriesStart[] {
   const unchanging = campaigns.map(({ number }) => ({ number, generation: NO_GENERATION, after: '' }))
   return [...unchanging, ...campaigns.map(({ number, generation }) => ({ number, generation, after: '' }))]
 }
 
 /**
- * Of the next `max` series of each start, those with a count in the range. Each user counts once, on the first active day in
- * the range: the one whose previous active day lies outside of it. Only conversions by the given attribution are included;
- * where nothing but other conversions is counted, `ANYTHING` stands for them.
+ * Reads the next `max` series of each start, and returns those with a count in the range. Each user counts once, on the first
+ * active day in the range: the one whose previous active day is before it. Includes only conversions of the given attribution type;
+ * if there are only others, `ANYTHING` shows that something is counted.
  */
 export async function pageSeriesCounts(
   store: Store,
@@ -53,9 +53,9 @@ export async function pageSeriesCounts(
   const columns = { number: 'integer', generation: 'integer', after: 'text' } as const
   const firstUsers = sql`coalesce(sum(users) filter (where previous_day < ${range.firstDay}), 0)`
   const sums = cellsOfSeries(store, range).select(sql<string>`sum(occurrences) || ',' || ${firstUsers}`.as('sums'))
-  // How many series there are, the last of a full page, and a list as JSON: handing series from thread to thread as rows would
-  // take longer than summing them. Without a cell in the range the sums are null, and so is the item made of them, which the
-  // list then leaves out.
+  // One text per start: the number of series, the name of the last one if the page is full, and a list as JSON. Passing the series
+  // between threads as rows would take longer than summing them. A series without a cell in the range has null sums, so
+  // `string_agg` leaves it out.
   const list = sql`coalesce(string_agg('[' || series.name || ',' || ${sums} || ']', ','), '')`
   const rows = await store.query
     .selectFrom(store.rowsOf('start', columns, starts))
@@ -80,7 +80,7 @@ export async function pageSeriesCounts(
   return { counts: pages.flatMap(({ counts }) => counts), rest: pages.flatMap(({ rest }) => rest) }
 }
 
-/** How many series are read from these starts in all; beyond `max` they are not counted to the end. */
+/** The number of series after these starts. Stops counting beyond `max`. */
 export async function countSeries(
   store: Store,
   starts: readonly SeriesStart[],
@@ -99,8 +99,8 @@ export async function countSeries(
 }
 
 /**
- * How many cells in the range any one series of these starts has at the most: on each day with a count, no more than there are
- * days with a count before it, and one cell for those without any.
+ * An upper bound of the cells in the range of any one series: each day with a count has at most one cell for each earlier day with
+ * a count, and one for users without an earlier day.
  */
 export async function boundCells(
   store: Store,
@@ -122,7 +122,7 @@ export async function boundCells(
   return Math.max(0, ...days.map(({ inRange, untilEnd }) => (inRange ?? 0) * (untilEnd ?? 0)))
 }
 
-/** How many cells in the range these starts have in all; beyond `max` they are not counted to the end. */
+/** The number of cells in the range of all series after these starts. Stops counting beyond `max`. */
 export async function sumCells(
   store: Store,
   starts: readonly SeriesStart[],
@@ -153,13 +153,13 @@ function wantedSeries(
     .select(['series.campaign', 'series.number', 'series.name'])
 }
 
-/** Reads the text that `pageSeriesCounts` asks for. */
+/** Parses the text that `pageSeriesCounts` selects. */
 function toPage(text: string, { number, generation }: CampaignGeneration, max: number): SeriesPage {
   const [firstBreak, secondBreak] = [text.indexOf('\n'), text.indexOf('\n', text.indexOf('\n') + 1)]
   const after = text.slice(firstBreak + 1, secondBreak)
   const rest = Number(text.slice(0, firstBreak)) < max ? [] : [{ number, generation, after }]
   const list = JSON.parse(`[${text.slice(secondBreak + 1)}]`) as [SeriesName, occurrences: number, users: number][]
-  // Written out, because there are thousands in an answer: two objects for each would be garbage for each.
+  // Written out, because an answer has thousands: spreading a second object would create garbage for each.
   const counts = list.map(([[group, metric, platform, locale, variation], occurrences, users]) => {
     return { campaign: number, generation, group, metric, platform, locale, variation, occurrences, users }
   })
@@ -190,7 +190,7 @@ export async function listCampaignsWithCounts(
   return rows.map(toCampaign)
 }
 
-/** Whether anything of a workspace has been counted into days. */
+/** Whether a workspace has any count. */
 export async function hasStatistics(store: Store, workspaceId: string): Promise<boolean> {
   const always = { firstDay: Number.MIN_SAFE_INTEGER, lastDay: Number.MAX_SAFE_INTEGER }
   const campaigns = campaignsWithCounts(store, workspaceId, always).select('campaigns.number')
@@ -205,7 +205,7 @@ function campaignsWithCounts(store: Store, workspaceId: string, range: DayRange)
       const series = seriesOf(store, number, generation)
         .select('series.number')
         .where('series.name', '=', ANYTHING_AT_ALL)
-      // Says once more whose cells these are: without it, PostgreSQL may look through the series of all workspaces.
+      // Repeats the campaign, which the series imply: without it, PostgreSQL may scan the series of all workspaces.
       return campaign.exists(series.where((row) => row.exists(counts.where('cell.campaign', '=', number))))
     }
     return campaign.or([areCounted(campaign.lit(NO_GENERATION)), areCounted(own)])

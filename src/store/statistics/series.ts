@@ -1,4 +1,4 @@
-// The table of series: which statistics of which campaigns there are. It stores their texts once; a cell only has the number of its
+// The table of series, the numbers that campaigns have. It stores the texts of a series once; a cell has only the number of its
 // series.
 import { sql, type Expression } from 'kysely'
 import {
@@ -12,7 +12,7 @@ import { GAP_COLUMNS, type GenerationGap } from '../campaigns/campaign-generatio
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
-/** How many series one statement may hold, so that none holds more than a megabyte or so. */
+/** The most series of one statement, so that none exceeds a megabyte or so. */
 const SERIES_PER_STATEMENT_MAX = 5_000
 
 interface SeriesRow {
@@ -23,17 +23,17 @@ interface SeriesRow {
   name: string
   /** The attribution type whose conversions are counted; null for a series that counts no conversions. */
   attribution: AttributionType | null
-  /** Never given to another series, because cells may carry it longer than this row exists. */
+  /** Never assigned to another series, because cells may outlive this row. */
   number: number
 }
 
-/** What tells the series of one generation of a campaign from each other. */
+/** Identifies a series within one generation of a campaign. */
 export type SeriesName = [group: Series['group'], metric: string, platform: string, locale: string, variation: string]
 
 declare module '../tables.ts' {
   interface Tables {
     series: SeriesRow
-    /** One row: the last number handed out. Its row lock lets only one transaction at a time add series. */
+    /** One row: the last assigned number. Its row lock lets only one transaction at a time add series. */
     series_numbers: { only: number; last_number: number }
   }
 }
@@ -60,7 +60,7 @@ export async function createSeries({ query }: Store, { text, integer, clustered 
   await query.insertInto('series_numbers').values({ only: 1, last_number: 0 }).execute()
 }
 
-/** The numbers of series, by `seriesKey`; new series are given theirs. To be called in a transaction. */
+/** The numbers of series, by `seriesKey`. Assigns numbers to new series. Needs a transaction. */
 export async function numberSeries(store: Store, wanted: Iterable<Series>): Promise<Map<string, number>> {
   const byKey = new Map<string, Series>()
   for (const series of wanted) byKey.set(seriesKey(series), series)
@@ -86,7 +86,7 @@ export function seriesOf({ query }: Store, number: Expression<number>, generatio
 /** The key of a series in the table, and the number that its cells carry. */
 export type StoredSeriesKey = Pick<SeriesRow, 'campaign' | 'generation' | 'name' | 'number'>
 
-/** Series whose generations lie in gaps, `max` at the most. */
+/** Series whose generations lie in gaps, at most `max`. */
 export async function listSeriesIn(
   store: Store,
   gaps: readonly GenerationGap[],
@@ -150,7 +150,7 @@ async function findNumbers(store: Store, wanted: ReadonlyMap<string, Series>): P
   return numbers
 }
 
-/** Taking numbers waits for other transactions that have taken some, and the series that those have added are then there. */
+/** Taking numbers waits for other transactions that have taken some, so this one then sees the series that they added. */
 async function addSeries(store: Store, fresh: readonly Series[]): Promise<void> {
   const { last_number: last } = await store.query
     .updateTable('series_numbers')

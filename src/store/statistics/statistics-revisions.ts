@@ -1,5 +1,5 @@
-// The table of revisions: one number for each campaign that grows whenever its statistics change. A cache compares it to see whether
-// its content is still valid (`docs/decisions/0018`).
+// The table of revisions: one number for each campaign that grows whenever its statistics change. A cache compares it to see
+// whether its content is still valid (`docs/decisions/0018`).
 import { randomInt } from 'node:crypto'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
@@ -7,7 +7,7 @@ import type { SqlTypes, Store } from '../store.ts'
 interface StatisticsRevisionRow {
   /** The number of the campaign; if it has no row, nothing has been counted for it. */
   campaign: number
-  /** Grows with every transaction that changes cells of the campaign, by `STEP_MAX` at the most. */
+  /** Grows with every transaction that changes cells of the campaign, by at most `STEP_MAX`. */
   revision: number
 }
 
@@ -18,9 +18,8 @@ declare module '../tables.ts' {
 }
 
 /**
- * By how much a revision grows is left to chance: a standby that takes over may lack the last changes, and what is counted there
- * instead must not arrive at the revision under which a process keeps an answer made from the lost ones. Small enough for
- * billions of changes.
+ * A revision grows by a random step: a standby that takes over may lack the last changes, and its own changes must not reach a
+ * revision under which a process has cached an answer with the lost ones. Small enough for billions of changes.
  */
 const STEP_MAX = 2 ** 20
 
@@ -33,8 +32,8 @@ export async function createStatisticsRevisions({ query }: Store, { integer }: S
 }
 
 /**
- * Notes that cells of the campaigns have changed, in the transaction that changes them. Goes in the order of the campaigns'
- * numbers, so that two transactions do not wait for each other in a circle.
+ * Records that cells of the campaigns have changed, in the transaction that changes them. Locks rows in the order of the campaigns'
+ * numbers, so that no two transactions deadlock.
  */
 export async function raiseRevisions(store: Store, campaigns: ReadonlySet<number>): Promise<void> {
   if (campaigns.size === 0) return
@@ -49,7 +48,7 @@ export async function raiseRevisions(store: Store, campaigns: ReadonlySet<number
     .execute()
 }
 
-/** Campaign → its revision, for the few campaigns of a page; those for which nothing has been counted are left out. */
+/** Campaign → its revision, for the few campaigns of a page; campaigns without counts are left out. */
 export async function findCampaignRevisions(
   { query }: Store,
   campaigns: readonly number[],

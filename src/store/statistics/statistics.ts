@@ -1,5 +1,5 @@
-// The table of statistics: the sum of the contributions of all users, one row for each cell. It gives exact numbers over any range of
-// days ("TOTAL and UNIQUE from one table"; `docs/decisions/0014`).
+// The table of statistics: the sum of the contributions of all users, one row for each cell. It gives exact numbers over any range
+// of days ("TOTAL and UNIQUE from one table"; `docs/decisions/0014`).
 import { sql, type SelectQueryBuilder } from 'kysely'
 import { isAnything, sumAnything, withAnything } from '../../core/statistics/anything.ts'
 import type { DayRange } from '../../core/statistics/campaign-counts.ts'
@@ -11,12 +11,12 @@ import { raiseRevisions } from './statistics-revisions.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
 
-/** How many rows one statement may have, so that none holds half a megabyte. */
+/** The most rows of one statement, so that none reaches half a megabyte. */
 const CELLS_PER_STATEMENT_MAX = 5_000
-/** How many cells, and series, one call of `removeGenerations` deletes at the most, so that other writers wait little. */
+/** The most cells, and the most series, that one call of `removeGenerations` deletes, so that other writers wait little. */
 const REMOVED_PER_CALL_MAX = 5_000
 const SERIES_REMOVED_PER_CALL_MAX = 1_000
-/** How many cells one page of `streamCells` may have. */
+/** The most cells of one page of `streamCells`. */
 const CELLS_PER_PAGE_MAX = 5_000
 
 interface StatisticRow {
@@ -66,9 +66,8 @@ export async function createStatistics(store: Store, types: SqlTypes): Promise<v
 }
 
 /**
- * Adds a sum of cells to the table and removes rows whose counts become 0. To be called in a transaction. Raises the revisions
- * of the campaigns. Rows are locked in the order of their keys, whatever the sum, so that two transactions do not wait for each
- * other in a circle.
+ * Adds a sum of cells to the table, deletes rows whose counts become 0, and raises the revisions of the campaigns. Needs a
+ * transaction. Always locks rows in the order of their keys, so that no two transactions deadlock.
  */
 export async function addCells(store: Store, sum: CellSum): Promise<void> {
   const cells = withAnything(sum)
@@ -95,7 +94,7 @@ export function cellsOfSeries({ query }: Store, { firstDay, lastDay }: DayRange)
 
 /**
  * Series with each of their cells in the range. A cross join, so that SQLite goes from series to cells; the other way round it
- * would look at all cells of a campaign.
+ * would scan all cells of a campaign.
  */
 export function withCells(series: SelectQueryBuilder<Tables, 'series', object>, { firstDay, lastDay }: DayRange) {
   return series
@@ -107,20 +106,22 @@ export function withCells(series: SelectQueryBuilder<Tables, 'series', object>, 
 }
 
 /**
- * Deletes the cells of earlier goals of these campaigns: all generations except `NO_GENERATION` and the current ones. To be called in a transaction. True when there may be more than this call deleted.
+ * Deletes the cells of earlier goals of these campaigns: all generations except `NO_GENERATION` and the current ones. Needs a
+ * transaction. True if there may be more to delete.
  */
 export async function removeGenerations(store: Store, current: readonly CampaignGeneration[]): Promise<boolean> {
   const stale = await listSeriesIn(store, gapsBetween(current), SERIES_REMOVED_PER_CALL_MAX)
   if (stale.length === 0) return false
-  // Cells are found by their series, and series go once their cells are gone: no call looks at what earlier ones have emptied.
+  // Finds cells by their series, and deletes a series once its cells are gone, so that no call scans what earlier ones have
+  // emptied.
   if ((await removeCells(store, stale, REMOVED_PER_CALL_MAX)) >= REMOVED_PER_CALL_MAX) return true
   await removeSeries(store, stale)
   return stale.length >= SERIES_REMOVED_PER_CALL_MAX
 }
 
 /**
- * All cells of a campaign that users have contributed, in pages; the store must not change meanwhile. After them come the parts
- * of its cells of `ANYTHING` that do not follow from the others: none, unless somebody else has changed the table.
+ * All cells of a campaign that users have contributed, in pages; the store must not change meanwhile. After them come the
+ * differences between its `ANYTHING` cells and those that the others imply: none, unless another program has changed the table.
  */
 export async function* streamCells(store: Store, campaign: number): AsyncGenerator<readonly Cell[], void, undefined> {
   const excess = new CellSum()
@@ -155,7 +156,7 @@ async function upsertRows(store: Store, rows: readonly StatisticRow[]): Promise<
     .execute()
 }
 
-/** Removes those of the rows that have come to nothing. */
+/** Deletes those of the rows whose counts are 0. */
 async function removeEmptyRows(store: Store, rows: readonly StatisticRow[]): Promise<void> {
   const changed = store.query.selectFrom(store.rowsOf('changed', COLUMNS, rows)).select(KEY)
   await store.query
@@ -166,7 +167,7 @@ async function removeEmptyRows(store: Store, rows: readonly StatisticRow[]): Pro
     .execute()
 }
 
-/** Deletes at most `max` cells of the series; gives how many. */
+/** Deletes at most `max` cells of the series; returns how many. */
 async function removeCells(store: Store, series: readonly StoredSeriesKey[], max: number): Promise<number> {
   const keys = series.map(({ campaign, number }) => ({ campaign, number }))
   const stale = store.query

@@ -1,12 +1,12 @@
-// The table of uncounted events: for each user over the limit of goal events in a campaign, how many events statistics do not count.
-// Only operators read it; nothing is computed from it. A user who was never over the limit has no row.
+// The table of uncounted events: for each user over the limit of goal events in a campaign, how many events statistics do not
+// count. Only operators read it; nothing is computed from it. A user who was never over the limit has no row.
 import { sql } from 'kysely'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
 
 interface UncountedEventRow {
-  /** The user as known when the events came in; see `users.ts` for what becomes of merged users. */
+  /** The user when the events were applied. It may have been merged since (`listUserIds`). */
   user_id: number
   events: number
 }
@@ -25,7 +25,7 @@ export async function createUncountedEvents({ query }: Store, { integer }: SqlTy
     .execute()
 }
 
-/** Adds the numbers of events, by the ids of their users. To be called in the transaction that does not count them. */
+/** Adds numbers of events, by user id. Call it in the transaction that leaves these events out of the statistics. */
 export async function addUncountedEvents(store: Store, events: ReadonlyMap<number, number>): Promise<void> {
   if (events.size === 0) return
   const rows = [...events].map(([user_id, uncounted]) => ({ user_id, events: uncounted }))
@@ -37,7 +37,7 @@ export async function addUncountedEvents(store: Store, events: ReadonlyMap<numbe
     .execute()
 }
 
-/** How many events are not counted, by user id; those of whom all are counted are left out. */
+/** How many events are not counted, by user id; users whose events all count are left out. */
 export async function findUncountedEvents(store: Store, userIds: readonly number[]): Promise<Map<number, number>> {
   if (userIds.length === 0) return new Map()
   const rows = await store.query

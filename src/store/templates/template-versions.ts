@@ -96,8 +96,8 @@ export async function addTemplateVersion({ query }: Store, workspaceId: string, 
 }
 
 /**
- * The most bytes of content that one statement reads, except for a single larger version: other reads of the embedded store wait for
- * each statement.
+ * The most bytes of content that one statement reads, except for a single larger version: other reads of the embedded store wait
+ * for each statement.
  */
 const DETAILS_BYTES_AT_ONCE_MAX = 1024 * 1024
 
@@ -185,8 +185,8 @@ export function tieDirection(sort: Sort): 'asc' | 'desc' {
 type NamedVersions = SelectQueryBuilder<Tables & { made: TemplateVersionRow }, 'made', object>
 
 /**
- * Looks each version up by its key; one that is named twice counts once. SQLite executes a cross join in the written order; in an inner
- * join it would read all versions of the workspace and look each up in the list.
+ * Looks each version up by its key; one that is named twice counts once. SQLite executes a cross join in the written order; in an
+ * inner join it would read all versions of the workspace and look each up in the list.
  */
 function versionsNamed(store: Store, workspaceId: string, keys: readonly VersionKey[]): NamedVersions {
   const distinct = new Map(keys.map((key) => [keyOf(key.externalTemplateId, key.version), key]))

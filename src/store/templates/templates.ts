@@ -12,7 +12,7 @@ import type { Fault } from '../../core/app-error.ts'
 import {
   groupFault,
   type CurrentTemplate,
-  type GroupStanding,
+  type GroupRole,
   type TemplateVersion,
 } from '../../core/templates/template.ts'
 import {
@@ -54,7 +54,7 @@ declare module '../tables.ts' {
 
 /** A template found by a search. */
 export interface FoundTemplate extends VersionKey {
-  readonly standing: GroupStanding
+  readonly role: GroupRole
 }
 
 /** Counts of a whole group, its default template included. */
@@ -72,9 +72,9 @@ const COMMON = ['template_source', 'template_type', 'template_version', 'created
 
 /**
  * The first three serve the sorts. After their key and the id they hold every other column that a filter or a page needs, so that a
- * scan reads no rows: past 100,000 templates of which none matches it takes some 25 ms, and 200 ms otherwise. None of them holds the
- * template id, because PostgreSQL limits an index entry to 2,704 bytes. The next three serve filters in the default order, the last
- * one the filter by group and the counts of groups.
+ * scan reads no rows: past 100,000 templates of which none matches it takes some 25 ms, and 200 ms otherwise. None of them holds
+ * the template id, because PostgreSQL limits an index entry to 2,704 bytes. The next three serve filters in the default order, the
+ * last one the filter by group and the counts of groups.
  */
 const INDEXES: { readonly [name: string]: readonly (keyof TemplateRow)[] } = {
   templates_sorted_by_date: ['updated_at', ...FOUND, ...COMMON, 'template_name', 'updated_by'],
@@ -126,7 +126,7 @@ export async function lockTemplates(store: Store, workspaceId: string): Promise<
   await store.lock(`templates ${workspaceId}`)
 }
 
-/** The latest versions of templates and their standing in their groups; unknown ids are left out. */
+/** The latest versions of templates and their roles in their groups; unknown ids are left out. */
 export async function findTemplates(
   { query }: Store,
   workspaceId: string,
@@ -151,10 +151,12 @@ export async function findGroupFault(
   current?: CurrentTemplate,
 ): Promise<Fault | undefined> {
   const [parent] = groupId === null ? [] : await findTemplates(store, workspaceId, [groupId])
-  return groupFault(groupId, parent?.standing, current)
+  return groupFault(groupId, parent?.role, current)
 }
 
-/** The id of the template whose latest version has this template id and template version, both of the client; undefined if none has. */
+/**
+ * The id of the template whose latest version has this template id and template version, both of the client; undefined if none has.
+ */
 export async function findTemplateHolding(
   { query }: Store,
   workspaceId: string,
@@ -249,8 +251,8 @@ export function countsOfGroups(
 /**
  * One page of a search.
  *
- * Pages are numbered, so a page is found by OFFSET. That counts index entries without reading rows, and takes 15 to 30 ms for 90,000
- * of them (up to 0.5 s when sorted by several keys); a workspace may search 100 times a minute ("Limits").
+ * Pages are numbered, so a page is found by OFFSET. That counts index entries without reading rows, and takes 15 to 30 ms for
+ * 90,000 of them (up to 0.5 s when sorted by several keys); a workspace may search 100 times a minute ("Limits").
  */
 export function pageOfTemplates(
   store: Store,
@@ -297,8 +299,8 @@ function isNarrow({ filters }: TemplateSearch): boolean {
 
 /**
  * The templates that match a search, before sorting and paging. Narrow filters are applied first, in a query of their own: without
- * planner statistics SQLite would choose the index of a common filter, or scan all templates in the order of the sort, or, unless it
- * selects whole rows, scan any index that has the columns.
+ * planner statistics SQLite would choose the index of a common filter, or scan all templates in the order of the sort, or, unless
+ * it selects whole rows, scan any index that has the columns.
  */
 function matchingTemplates({ query }: Store, workspaceId: string, search: TemplateSearch): Matching {
   const found: Matching = isNarrow(search)
@@ -335,6 +337,6 @@ function conditions(
 
 export function toFound(row: FoundRow): FoundTemplate {
   const { external_template_id, version, group_id, is_child } = row
-  const standing = is_child === 1 ? 'child' : group_id === null ? 'single' : 'default'
-  return { externalTemplateId: external_template_id, version, standing }
+  const role = is_child === 1 ? 'child' : group_id === null ? 'single' : 'default'
+  return { externalTemplateId: external_template_id, version, role }
 }

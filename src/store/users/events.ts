@@ -132,8 +132,8 @@ export async function findLastEventTime(store: Store, userIds: readonly number[]
 }
 
 /**
- * The ids whose newest event is among the `max` newest events of all ids: a page has no event of any other id. Reads two index entries
- * for each id; reading a page for each would take a hundred times as long. Returns few ids unchanged.
+ * The ids whose newest event is among the `max` newest events of all ids: a page has no event of any other id. Reads two index
+ * entries for each id; reading a page for each would take a hundred times as long. Returns few ids unchanged.
  */
 export async function listIdsOfNewest(
   store: Store,
@@ -162,8 +162,8 @@ async function findNewestOfEach(store: Store, userIds: readonly number[], before
 }
 
 /**
- * Time and id of the newest events. Each statement has one index range scan for each of many ids: a plain query over all ids would sort
- * every event of the user.
+ * Time and id of the newest events. Each statement has one index range scan for each of many ids: a plain query over all ids would
+ * sort every event of the user.
  */
 async function listNewest({ query }: Store, userIds: readonly number[], page: EventsPage): Promise<EventCursor[]> {
   const { before, max } = page
@@ -304,7 +304,7 @@ export async function findFrequentUserIds(
   return new Set(rows.map(({ user_id }) => user_id))
 }
 
-/** The first events of one name under one user id between two instants, both inclusive; by time, `max` at the most. */
+/** The first events of one name under one user id between two instants, both inclusive; at most `max`, by time. */
 export async function listFirstEvents(
   { query }: Store,
   { user_id, action, from, until }: ActionPeriod,

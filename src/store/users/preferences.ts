@@ -97,8 +97,8 @@ export interface NamedPreference extends UserPreference {
 }
 
 /**
- * The preferences of the user with an identity; undefined if there is no such user. One statement, so that no merge comes between the
- * look-up of the user and that of its preferences.
+ * The preferences of the user with an identity; undefined if there is no such user. One statement, so that no merge comes between
+ * the look-up of the user and that of its preferences.
  */
 export async function findPreferenceOf(
   store: Store,
@@ -110,8 +110,8 @@ export async function findPreferenceOf(
 }
 
 /**
- * The preferences of users with an address, newest user first, in the pages of `usersWithEmail`, with one statement. A user is always
- * merged into an older one: after a merge between two pages, a client may see both users, but never neither.
+ * The preferences of users with an address, newest user first, in the pages of `usersWithEmail`, with one statement. A user is
+ * always merged into an older one: after a merge between two pages, a client may see both users, but never neither.
  */
 export function listPreferencesByEmail(
   store: Store,
@@ -205,8 +205,8 @@ export async function listUserPreferenceChanges(
 type ChangeKey = Pick<PreferenceChangeRow, 'user_id' | 'at' | 'number'>
 
 /**
- * The keys of the newest proofs; the caller reads the rows of one page only. Each statement has one index range scan for each of many
- * ids: a plain query over all ids would sort every proof of the user.
+ * The keys of the newest proofs; the caller reads the rows of one page only. Each statement has one index range scan for each of
+ * many ids: a plain query over all ids would sort every proof of the user.
  */
 async function listNewest(
   { query }: Store,
@@ -236,8 +236,8 @@ function newerFirst(left: ChangeKey, right: ChangeKey): number {
 }
 
 /**
- * The ids whose newest proof is among the `max` newest proofs of all ids: a page has no proof of any other id. Reads two index entries
- * for each id; reading a page for each would take a hundred times as long. Returns few ids unchanged.
+ * The ids whose newest proof is among the `max` newest proofs of all ids: a page has no proof of any other id. Reads two index
+ * entries for each id; reading a page for each would take a hundred times as long. Returns few ids unchanged.
  */
 export async function listIdsOfNewestChanges(
   store: Store,

@@ -15,8 +15,8 @@ interface UserIdentityRow {
   /** The number that stands for a customer id in facts. Never changes. Null for identifiers. */
   number: number | null
   /**
-   * The number, as in `users.id`, of the event or request that last had it: of several values of a name, the newest is shown. Null for
-   * customer ids.
+   * The number, as in `users.id`, of the event or request that last had it: of several values of a name, the newest is shown. Null
+   * for customer ids.
    */
   seen_number: number | null
   /** 1 if this customer id is its user's only alias; see `StoredIdentity.isSingleAlias`. */
@@ -43,8 +43,8 @@ export interface StoredIdentity extends WorkspaceIdentity {
   /** The number that stands for a customer id in facts; null for identifiers. */
   readonly number: number | null
   /**
-   * Whether this customer id is its user's only alias: the user has no other customer id, and no user was merged into it. That holds
-   * for nearly all users, and saves a look-up of their aliases. False for identifiers, and where it is not recorded.
+   * Whether this customer id is its user's only alias: the user has no other customer id, and no user was merged into it. That
+   * holds for nearly all users, and saves a look-up of their aliases. False for identifiers, and where it is not recorded.
    */
   readonly isSingleAlias: boolean
 }

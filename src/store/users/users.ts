@@ -71,8 +71,8 @@ export async function createUsers({ query }: Store, { text, integer }: SqlTypes)
 }
 
 /**
- * The user with an identity, never a merged one; undefined if there is none. One statement, so that no merge comes between the look-up
- * of the identity and that of its user.
+ * The user with an identity, never a merged one; undefined if there is none. One statement, so that no merge comes between the
+ * look-up of the identity and that of its user.
  */
 export async function findUser(store: Store, workspaceId: string, identity: Identity): Promise<User | undefined> {
   const row = await store.query
@@ -90,7 +90,8 @@ export async function findUserId(store: Store, workspaceId: string, identity: Id
 }
 
 /**
- * The same user as a query that callers join with other tables. Only id and customer id: the attributes of a user may take megabytes.
+ * The same user as a query that callers join with other tables. Only id and customer id: the attributes of a user may take
+ * megabytes.
  */
 export function userWith(store: Store, workspaceId: string, identity: Identity) {
   return shownUsers(store).where('user.id', '=', userIdWith(store, workspaceId, identity))
@@ -155,8 +156,8 @@ export async function findUserWithEmail({ query }: Store, workspaceId: string): 
 }
 
 /**
- * The ids under which a user's events may be stored: its own first, then those of the users merged into it. If the user has itself been
- * merged since it was found, the ids of the user it was merged into.
+ * The ids under which a user's events may be stored: its own first, then those of the users merged into it. If the user has itself
+ * been merged since it was found, the ids of the user it was merged into.
  */
 export async function listUserIds(store: Store, userId: number): Promise<number[]> {
   const rows = await mergedInto(store, userId).orderBy('id').execute()
@@ -327,8 +328,8 @@ export interface Merge {
 }
 
 /**
- * Carries out merges, in order. Clears attributes, email and customer id of the merged users: `saveUsers` has already stored them with
- * the survivors.
+ * Carries out merges, in order. Clears attributes, email and customer id of the merged users: `saveUsers` has already stored them
+ * with the survivors.
  */
 export async function mergeUsers(store: Store, merges: readonly Merge[]): Promise<void> {
   if (merges.length === 0) return

@@ -1,6 +1,7 @@
-// The table of limit windows: the used units of each rate limit ("Rate limits"). One row for each workspace and operation, which starts
-// again with each minute and day, so that nothing has to be deleted. Processes over one PostgreSQL share their limits: class
-// LimitWindows takes units there, with connections of its own. An embedded server counts in memory, and loads and saves windows here.
+// The table of limit windows: the used units of each rate limit ("Rate limits"). One row for each workspace and operation, which
+// starts again with each minute and day, so that nothing has to be deleted. Processes over one PostgreSQL share their limits: class
+// LimitWindows takes units there, with connections of its own. An embedded server counts in memory, and loads and saves windows
+// here.
 import type { Pool } from 'pg'
 import { insertRows } from '../insert-rows.ts'
 import { fromDriver, openPostgresPool } from '../postgres/postgres-pool.ts'
@@ -116,8 +117,8 @@ export interface LimitWindowsOptions {
 }
 
 /**
- * Takes units from the windows in PostgreSQL. A statement that fails or times out rejects with AppError `unavailable` or StoreError;
- * PostgreSQL may still have executed it.
+ * Takes units from the windows in PostgreSQL. A statement that fails or times out rejects with AppError `unavailable` or
+ * StoreError; PostgreSQL may still have executed it.
  */
 export class LimitWindows {
   readonly #pool: Pool
@@ -135,8 +136,8 @@ export class LimitWindows {
   }
 
   /**
-   * Takes units for several different keys with one statement, which is a transaction of its own. Returns no answer for a key without
-   * windows. Uses the clock of the database, which all processes share, unless a test passes `now`.
+   * Takes units for several different keys with one statement, which is a transaction of its own. Returns no answer for a key
+   * without windows. Uses the clock of the database, which all processes share, unless a test passes `now`.
    */
   async take(questions: readonly LimitQuestion[], now: number | undefined): Promise<LimitAnswer[]> {
     // Prepared once for each connection: planning takes ten times as long as execution.

@@ -6,7 +6,7 @@ import {
   ALL,
   ALL_GROUPING_SETS,
   countGroupingSets,
-  GroupingSetsOf,
+  MergedGroupingSets,
   aggregatesOf,
   OWN_GROUPING_SET,
   toKeyed,
@@ -18,10 +18,10 @@ const someDimensions = fc
   .tuple(fc.constantFrom('WEB', 'IOS', 'TV'), fc.constantFrom(ALL, 'de', 'en'), fc.constantFrom(ALL, 'A', 'B'))
   .map(([platform, locale, variation]) => toKeyed(platform, locale, variation))
 
-const together = (allDimensions: readonly KeyedDimensions[]) =>
-  GroupingSetsOf.of(new Map(allDimensions.map((dimensions) => [dimensions.key, dimensions])))
+const together = (dimensionsList: readonly KeyedDimensions[]) =>
+  MergedGroupingSets.of(new Map(dimensionsList.map((dimensions) => [dimensions.key, dimensions])))
 
-const keysOf = (allDimensions: readonly KeyedDimensions[]) => allDimensions.map(({ key }) => key).toSorted()
+const keysOf = (dimensionsList: readonly KeyedDimensions[]) => dimensionsList.map(({ key }) => key).toSorted()
 
 /** Whether a fact with these dimensions counts at an aggregate, by the definition. */
 function countsAt(aggregate: Dimensions, dimensions: Dimensions): boolean {
@@ -58,16 +58,16 @@ describe('The grouping sets of several dimensions', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(someDimensions, { minLength: 1, maxLength: 7, selector: ({ key }) => key }),
-        (allDimensions) => {
-          const { sets } = together(allDimensions)
+        (dimensionsList) => {
+          const { sets } = together(dimensionsList)
           const found = sets.map(({ dimensions, groupingSets }) => aggregatesOf(dimensions, groupingSets))
           for (const [index, { groupingSets }] of sets.entries())
             expect(countGroupingSets(groupingSets)).toBe(found[index]?.length)
           expect(keysOf(found.flat())).toEqual(
-            [...new Set(keysOf(allDimensions.flatMap((dimensions) => aggregatesOf(dimensions))))].toSorted(),
+            [...new Set(keysOf(dimensionsList.flatMap((dimensions) => aggregatesOf(dimensions))))].toSorted(),
           )
           const membersAt = (aggregate: Dimensions) =>
-            keysOf(allDimensions.filter((dimensions) => countsAt(aggregate, dimensions))).join('|')
+            keysOf(dimensionsList.filter((dimensions) => countsAt(aggregate, dimensions))).join('|')
           const members = found.map((groupingSets) => [...new Set(groupingSets.map(membersAt))])
           for (const own of members) expect(own).toHaveLength(1)
           expect(new Set(members.flat()).size).toBe(sets.length)
@@ -78,9 +78,9 @@ describe('The grouping sets of several dimensions', () => {
 
   it('can be looked up for each of the dimensions', () => {
     fc.assert(
-      fc.property(fc.array(someDimensions, { minLength: 1, maxLength: 7 }), (allDimensions) => {
-        const groupingSets = together(allDimensions)
-        for (const dimensions of allDimensions) {
+      fc.property(fc.array(someDimensions, { minLength: 1, maxLength: 7 }), (dimensionsList) => {
+        const groupingSets = together(dimensionsList)
+        for (const dimensions of dimensionsList) {
           const own = groupingSets
             .at(dimensions)
             .flatMap((shared) => aggregatesOf(shared.dimensions, shared.groupingSets))

@@ -1,6 +1,6 @@
 // The recount that a change of goals starts, on every store: which campaigns it includes, by which goals, and how clients see it.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { startRecount } from '../../../src/operations/campaigns/change-goals.ts'
+import { startBackfill } from '../../../src/operations/campaigns/change-goals.ts'
 import type { Parts } from '../../../src/operations/operation.ts'
 import { KeyedQueue, QUEUED_PER_KEY_MAX } from '../../../src/concurrency/keyed-queue.ts'
 import { updateCampaign } from '../../../src/operations/campaigns/update-campaign.ts'
@@ -238,7 +238,7 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
   it('finds the other campaigns by their events, without reading their goals', async () => {
     const [id, beside, apart] = [await make(goalOn('A')), await make(goalOn('A')), await make(goalOn('Z'))]
     const change = { before: await stored(id), goals: [], allUsers: 0, now: NOON }
-    const values = await countValues(server.database, (store) => startRecount(store, change))
+    const values = await countValues(server.database, (store) => startBackfill(store, change))
     expect([values.get('goals'), values.get('counted_goals')]).toEqual([undefined, undefined])
     expect(await stored(beside)).toMatchObject({ pendingGeneration: 2 })
     expect(await stored(apart)).toMatchObject({ pendingGeneration: null })

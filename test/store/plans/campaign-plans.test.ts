@@ -9,7 +9,7 @@ import {
   findCountedGenerations,
   listAllCampaigns,
   listCampaignsOf,
-  listRecountedGenerations,
+  listBackfilledGenerations,
   measureCampaigns,
   saveCampaign,
   savePendingGeneration,
@@ -60,7 +60,7 @@ describeEachStore('Campaigns', (kind) => {
     ['the first page', ['workspace_id'], (store) => listCampaignsOf(store, 'w1', { before: undefined, max: 51 })],
     ['a further page', ['workspace_id'], (store) => listCampaignsOf(store, 'w1', { before: 1_000, max: 51 })],
     ['all campaigns of a workspace', ['workspace_id'], (store) => listAllCampaigns(store, 'w1')],
-    ['the generations of a workspace', ['workspace_id'], (store) => listRecountedGenerations(store, 'w1')],
+    ['the generations of a workspace', ['workspace_id'], (store) => listBackfilledGenerations(store, 'w1')],
     ['the number and the size of campaigns', ['workspace_id'], (store) => measureCampaigns(store, 'w1')],
     ['a campaign to change', ['number', 'campaign', 'id'], (store) => saveCampaign(store, campaign)],
     [

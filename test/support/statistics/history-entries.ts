@@ -46,7 +46,7 @@ export function entriesOf(workspace: ModelWorkspace): fc.Arbitrary<HistoryEntry[
 }
 
 /** The state of a workspace after these entries in order. */
-export function knownAfter(workspace: ModelWorkspace, entries: readonly HistoryEntry[]): ModelWorkspace {
+export function workspaceAfter(workspace: ModelWorkspace, entries: readonly HistoryEntry[]): ModelWorkspace {
   const persons = new Map<string, Set<string>>()
   for (const { customerId, person } of entries) {
     if (person === undefined) continue

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { GROUPS, MESSAGE_KINDS } from '../../../src/core/campaigns/facts.ts'
 import type { Goal } from '../../../src/core/campaigns/goal.ts'
 import { LIMIT_DEFAULTS, type WorkspaceSettings } from '../../../src/core/workspace.ts'
-import { knownAfter, PERSON, toBody, type HistoryEntry } from './history-entries.ts'
+import { workspaceAfter, PERSON, toBody, type HistoryEntry } from './history-entries.ts'
 import { basic } from '../program.ts'
 import { until } from '../server.ts'
 import { goal } from './statistics-examples.ts'
@@ -125,7 +125,7 @@ export class StatisticsLoad {
   async findWrong(url: string): Promise<object[]> {
     const { entries, campaigns } = { entries: this.#sent.map(({ entry }) => entry), campaigns: this.#campaigns }
     const nothing = { users: [], audiences: [], messages: [], events: [] }
-    const model = new StatisticsModel(knownAfter({ timezone: TIMEZONE, campaigns, ...nothing }, entries))
+    const model = new StatisticsModel(workspaceAfter({ timezone: TIMEZONE, campaigns, ...nothing }, entries))
     const wrong: object[] = []
     for (const question of questionsOf(this.#range())) {
       const { attributionType, metricType } = question

@@ -36,7 +36,7 @@ import {
 } from '../../../src/store/campaigns/campaigns.ts'
 import type { Database } from '../../../src/store/store.ts'
 import { findWorkspace } from '../../../src/store/workspaces/workspaces.ts'
-import { knownAfter, PERSON, toLogEntry, type HistoryEntry } from './history-entries.ts'
+import { workspaceAfter, PERSON, toLogEntry, type HistoryEntry } from './history-entries.ts'
 import { makeStore, type StoreKind, type TestPlace } from '../stores.ts'
 import { dayOf, type ModelCampaign, type ModelWorkspace } from './statistics-model-facts.ts'
 import { StatisticsModel, type Question } from './statistics-model.ts'
@@ -240,7 +240,7 @@ export class StatisticsRun {
 
   /** The naive model of the entries applied. */
   model(): StatisticsModel {
-    return new StatisticsModel({ ...knownAfter(this.#history, this.applied), campaigns: this.campaigns }, this.caps)
+    return new StatisticsModel({ ...workspaceAfter(this.#history, this.applied), campaigns: this.campaigns }, this.caps)
   }
 
   /** `data` of Fetch Campaign Stats: every campaign with any count, or the named ones. */

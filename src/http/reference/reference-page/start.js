@@ -8,12 +8,10 @@ function followScheme() {
 prefersDark.addEventListener('change', followScheme)
 followScheme()
 
-/**
- * In characters. Coloured text has an element for each of its words: with ten times as many the browser stands still for seconds.
- */
+/** In characters. Coloured text has an element for each of its words: with ten times as many the browser freezes for seconds. */
 const COLOURED_LENGTH_MAX = 20_000
 
-/** What Swagger UI lacks, as a plugin for it. */
+/** A plugin that adds what Swagger UI lacks. */
 function mendSwaggerUi() {
   // Longer texts are shown without colours: answers may be megabytes, and so may the bodies in the lines for curl.
   const wrapHighlighter = (Coloured, { React, getComponent }) =>
@@ -24,7 +22,7 @@ function mendSwaggerUi() {
       const PlainTextViewer = getComponent('PlainTextViewer')
       return renderPlainText?.({ children, PlainTextViewer }) ?? React.createElement(PlainTextViewer, null, children)
     }
-  // Only bodies are typed into these, and nothing else tells those who cannot see one what it is.
+  // These hold only bodies, and nothing else names them for screen readers.
   const wrapTextArea = (Plain, { React }) =>
     function TextArea(given) {
       return React.createElement(Plain, { 'aria-label': 'Request body', ...given })
@@ -43,9 +41,9 @@ window.SwaggerUIBundle({
   displayRequestDuration: true,
   tryItOutEnabled: true,
   plugins: [mendSwaggerUi],
-  // Keys would stay in the browser for whoever uses it next.
+  // Otherwise keys would stay in the browser for its next user.
   persistAuthorization: false,
-  // A refused key is shown here; with credentials the browser would ask for another one itself, and keep it.
+  // The page shows that a key was refused. With credentials, the browser would ask for another one itself, and store it.
   requestInterceptor: (request) => ({ ...request, credentials: 'omit' }),
   // The badge would send the document to another server.
   validatorUrl: null,

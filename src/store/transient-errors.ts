@@ -1,13 +1,13 @@
-// Tells errors of the database, which pass, from errors of what was to be written.
+// Tells transient errors of the database from errors that the written data causes.
 import { AppError } from '../core/app-error.ts'
 import { TablesAreNewer } from './migrations.ts'
 import { TransactionTimedOut, StoreError } from './store.ts'
 
 /**
- * Whether an error is about the database and not about the entries. `TransactionTimedOut` may be about the entries, and would then never
- * pass; fewer of them are computed sooner.
+ * Whether an error is about the database and not about the entries. `TransactionTimedOut` may be about the entries, and would then
+ * never pass: a smaller batch computes for a shorter time.
  */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   if (error instanceof TransactionTimedOut) return false
   if (error instanceof TablesAreNewer) return true
   if (error instanceof AppError) return error.code === 'unavailable'

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cellKey, CellSum, NO_DAY, seriesKey, type Cell } from '../../../src/core/statistics/cells.ts'
 import { ALL_GROUPING_SETS } from '../../../src/core/statistics/grouping-sets.ts'
-import { RecountedCells } from '../../../src/store/statistics/recounted-cells.ts'
+import { ExpectedCells } from '../../../src/store/statistics/expected-cells.ts'
 
 const CAMPAIGNS = [1, 2, 12, 123]
 const CELLS_PER_PART = 5_000
@@ -36,8 +36,8 @@ const inOrder = (sum: CellSum) =>
     .map((one) => JSON.stringify(one))
     .toSorted()
 
-function use(cellsInMemoryMax: number | undefined, run: (recounted: RecountedCells) => void): void {
-  const recounted = new RecountedCells(cellsInMemoryMax)
+function use(cellsInMemoryMax: number | undefined, run: (recounted: ExpectedCells) => void): void {
+  const recounted = new ExpectedCells(cellsInMemoryMax)
   try {
     run(recounted)
   } finally {

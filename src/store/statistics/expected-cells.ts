@@ -1,13 +1,13 @@
-// Recounted cells, held apart from the table of statistics. Those of many campaigns do not fit into memory: sums go to a temporary
-// SQLite file, campaign by campaign, and stay in memory while they are few.
+// The cells that the table of statistics should have, counted from the facts. Those of many campaigns do not fit into memory: a few
+// stay there, and the rest goes to a temporary SQLite file, one sum per campaign.
 import { CellSum } from '../../core/statistics/cells.ts'
 import { SqliteConnection } from '../sqlite/sqlite-connection.ts'
 
-/** How many cells may be counted, some 400 bytes each, before they are put into the file. */
+/** The most cells in memory, some 400 bytes each; then they are written to the file. */
 const CELLS_IN_MEMORY_MAX = 100_000
-/** How many cells one part of what is missing may have. */
+/** The most cells of one part of the missing cells. */
 const CELLS_PER_PART_MAX = 5_000
-/** Past this, SQLite writes into the system's temporary folder, where the file has no name and is gone with the connection. */
+/** Beyond this, SQLite writes to a file without a name in the system's temporary folder, which disappears with the connection. */
 const PAGE_CACHE_KIB = 16 * 1024
 const TEMPORARY = ''
 
@@ -18,25 +18,25 @@ const TABLES = [
   'create table missing (part integer primary key, sum text)',
 ]
 
-/** To be closed. Every method throws StoreError when the temporary file fails. */
-export class RecountedCells {
+/** The caller closes it. Every method throws StoreError if the temporary file fails. */
+export class ExpectedCells {
   readonly #file = new SqliteConnection(TEMPORARY, { pageCacheKib: PAGE_CACHE_KIB })
   readonly #cellsInMemoryMax: number
   #counted = new CellSum()
 
   constructor(cellsInMemoryMax = CELLS_IN_MEMORY_MAX) {
     this.#cellsInMemoryMax = cellsInMemoryMax
-    // Nothing has to survive a failure.
+    // Nothing needs to survive a crash.
     for (const sql of ['pragma journal_mode = off', 'pragma synchronous = off', ...TABLES]) this.#file.execute(sql, [])
   }
 
-  /** Adds what `count` adds to a sum: contributions of a few users, which memory can hold beside all else. */
+  /** Adds what `count` adds to the sum: contributions of a few users, few enough for memory. */
   add(count: (sum: CellSum) => void): void {
     count(this.#counted)
     if (this.#counted.held >= this.#cellsInMemoryMax) this.#flush()
   }
 
-  /** All that was counted in a campaign. */
+  /** The sum of the cells of a campaign. */
   of(campaign: number): CellSum {
     if (this.#counted.held > 0) this.#flush()
     const sum = new CellSum()
@@ -46,14 +46,14 @@ export class RecountedCells {
     return sum
   }
 
-  /** Keeps cells to be added to the table. */
+  /** Stores the difference between a campaign's expected cells and the table. */
   addMissing(sum: CellSum): void {
     for (const part of partsOf(sum)) {
       this.#file.execute('insert into missing (sum) values (?)', [JSON.stringify(part)])
     }
   }
 
-  /** What `addMissing` was given, in parts that one transaction can write. */
+  /** All differences of `addMissing`, in parts that one transaction can write. */
   *missing(): Generator<CellSum, void, undefined> {
     for (let part = 1; ; part++) {
       const [row] = this.#file.execute('select sum from missing where part = ?', [part]).rows
