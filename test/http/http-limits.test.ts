@@ -2,10 +2,12 @@
 // Each limit is per process, and clients within it are not affected.
 import dns from 'node:dns'
 import { gzipSync } from 'node:zlib'
+import { Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { FastifyReply } from 'fastify'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { PIECE_BYTES_MAX, piecesOf } from '../../src/http/answers/answer-stream.ts'
+import { PIECE_BYTES_MAX, piecesOf, streamOf } from '../../src/http/answers/answer-stream.ts'
 import type { ErrorBody } from '../../src/http/answers/error-answer.ts'
 import type { HttpLimits } from '../../src/http/http-limits.ts'
 import { UPLOADS_PER_WORKSPACE_MAX } from '../../src/operations/coupons/upload-slots.ts'
@@ -499,4 +501,16 @@ it('Large responses are written in small pieces, so that slow readers make visib
   const pieces = [...piecesOf(answer)]
   expect(Math.max(...pieces.map(({ byteLength }) => byteLength))).toBe(PIECE_BYTES_MAX)
   expect(Buffer.concat(pieces).equals(Buffer.concat(answer))).toBe(true)
+})
+
+it('A large response ends only after the system has taken its last piece, because Node closes ended connections', async () => {
+  let takeLast = () => {}
+  const system = new Writable({ write: (_piece, _encoding, taken) => void (takeLast = taken) })
+  const reply = { header: () => reply } as unknown as FastifyReply
+  streamOf(reply, [Buffer.alloc(PIECE_BYTES_MAX)]).pipe(system)
+  await until('the last piece is written', () => system.writableLength > 0)
+  for (let turn = 0; turn < 10; turn++) await nextTurn()
+  expect(system.writableEnded).toBe(false)
+  takeLast()
+  await until('the response ends', () => system.writableEnded)
 })

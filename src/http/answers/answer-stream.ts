@@ -47,7 +47,12 @@ async function* endLate(payload: string | Buffer, request: IncomingMessage, wait
 export function streamOf(reply: FastifyReply, parts: readonly Uint8Array[]): Readable {
   const bytes = parts.reduce((sum, part) => sum + part.byteLength, 0)
   reply.header('content-length', bytes)
-  return Readable.from(piecesOf(parts), { objectMode: false })
+  return Readable.from(oneByOne(piecesOf(parts)), { objectMode: false })
+}
+
+/** Asynchronous, because a stream over a synchronous iterable ends together with its last piece, before the system has taken it. */
+async function* oneByOne(pieces: Iterable<Uint8Array>) {
+  yield* pieces
 }
 
 /** The same bytes in pieces of at most `PIECE_BYTES_MAX`. Only the last piece is copied, and may be a little larger. */
