@@ -40,7 +40,7 @@ const LONG = [
 ]
 /**
  * Begun first, and in this order. The suites about clusters take minutes, and what waits runs beside them, so that their servers
- * are not kept from the processors for seconds and hold each other for dead.
+ * are not kept from the processors for seconds and take each other for dead.
  */
 const FIRST = ['cluster-faults-jetstream', 'jetstream-log', ...WAITING, 'cluster-faults-postgres', ...LONG].map(
   (name) => `/${name}.test.ts`,
@@ -64,13 +64,13 @@ const WITHOUT_FAST_PATH = [
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return files.toSorted((left, right) => placeOf(left) - placeOf(right))
+    return files.toSorted((left, right) => rankOf(left) - rankOf(right))
   }
 }
 
-function placeOf({ moduleId }: TestSpecification): number {
-  const place = FIRST.findIndex((name) => moduleId.endsWith(name))
-  return place === -1 ? FIRST.length : place
+function rankOf({ moduleId }: TestSpecification): number {
+  const rank = FIRST.findIndex((name) => moduleId.endsWith(name))
+  return rank === -1 ? FIRST.length : rank
 }
 
 export default defineConfig({

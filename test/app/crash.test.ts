@@ -6,7 +6,7 @@ import { LIMIT_DEFAULTS } from '../../src/core/workspace.ts'
 import { environmentOf, startServing, type ServingProgram } from '../support/program.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { until } from '../support/server.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeEachStore, makeLocation, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 const ROUNDS = 6
 const CLIENTS = 16
@@ -24,18 +24,18 @@ interface SentRequest {
 }
 
 describeEachStore('a killed server', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let authorization: string
 
   beforeAll(async () => {
-    place = await makePlace(kind)
-    const database = await openTestDatabase(place)
+    location = await makeLocation(kind)
+    const database = await openTestDatabase(location)
     const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: 1_000_000, management_per_minute: 1_000_000 }
     const workspace = await createWorkspace(database, 'main', { limits }, Date.now())
     authorization = `Basic ${Buffer.from(`main:${workspace.dataKey}`).toString('base64')}`
     await database.close()
   })
-  afterAll(() => place.remove())
+  afterAll(() => location.remove())
 
   it('has stored everything that it acknowledged exactly once', { timeout: 120_000 }, async () => {
     const seed = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000)
@@ -43,13 +43,13 @@ describeEachStore('a killed server', (kind) => {
     const random = seededRandom(seed)
     const load = new Load(random, authorization)
     for (let round = 0; round < ROUNDS; round++) {
-      const server = await startServing(environmentOf(place))
+      const server = await startServing(environmentOf(location))
       const sending = load.send(server.started.url)
       await new Promise((resolve) => setTimeout(resolve, ALIVE_MS[0] + random() * (ALIVE_MS[1] - ALIVE_MS[0])))
       expect(await server.stop('SIGKILL')).toMatchObject({ status: null })
       await sending
     }
-    const server = await startServing(environmentOf(place))
+    const server = await startServing(environmentOf(location))
     try {
       await load.retryKeyed(server.started.url)
       await expectExactlyOnce(server, load, authorization)

@@ -12,23 +12,23 @@ import type { Database } from '../../src/store/store.ts'
 import { environmentOf, run, startServing } from '../support/program.ts'
 import { codesOf, countRows, openUpload, toCsv } from '../support/calls/coupon-calls.ts'
 import { until } from '../support/server.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 const CODES = codesOf('KILLED', 60_000)
 
 describeEachStore('An upload', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
   let workspace: NewWorkspace
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
     workspace = await createWorkspace(database, 'main', {}, Date.now())
   })
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   const makeList = (id: string) =>
@@ -48,7 +48,7 @@ describeEachStore('An upload', (kind) => {
 
   it('adds nothing when its server is killed, and can be repeated once another server notices', async () => {
     const list = await makeList('killed')
-    const child = await startServing(environmentOf(place))
+    const child = await startServing(environmentOf(location))
     const killed = openUpload({ url: child.started.url, workspace }, list.id)
     await killed.send(toCsv(CODES))
     await until('codes of the upload are stored', async () => (await countRows(database, list.number)) > 0)
@@ -57,7 +57,7 @@ describeEachStore('An upload', (kind) => {
     // The embedded store belongs to one process, so the next one knows at once; with PostgreSQL a minute must pass.
     const lateMs = kind === 'sqlite' ? 0 : UPLOAD_ABANDONED_MS
     const next = await serve({
-      config: readConfig({ PORT: '0', DATA_DIR: place.dataDir, DATABASE_URL: place.databaseUrl }),
+      config: readConfig({ PORT: '0', DATA_DIR: location.dataDir, DATABASE_URL: location.databaseUrl }),
       diagnostics: pino({ level: 'fatal' }),
       clock: () => Date.now() + lateMs,
     })
@@ -74,12 +74,12 @@ describeEachStore('An upload', (kind) => {
 
   it('continues when another process fails to start on the same port', async () => {
     const list = await makeList('going-on')
-    const child = await startServing(environmentOf(place))
+    const child = await startServing(environmentOf(location))
     try {
       const upload = openUpload({ url: child.started.url, workspace }, list.id)
       await upload.send(toCsv(CODES))
       await until('codes of the upload are stored', async () => (await countRows(database, list.number)) > 0)
-      const second = await run(['serve'], { ...environmentOf(place), PORT: new URL(child.started.url).port })
+      const second = await run(['serve'], { ...environmentOf(location), PORT: new URL(child.started.url).port })
       expect(second).toMatchObject({ status: 1, stderr: expect.stringContaining('is in use') as string })
       expect((await upload.end()).body).toEqual({ added: CODES.length, duplicates: 0 })
     } finally {

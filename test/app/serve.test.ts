@@ -37,9 +37,9 @@ import { until } from '../support/server.ts'
 import {
   describeEachStore,
   describeOnPostgres,
-  makePlace,
+  makeLocation,
   openTestDatabase,
-  type TestPlace,
+  type TestLocation,
 } from '../support/stores.ts'
 
 // Several processes are started one after another, and a busy machine starts them slowly.
@@ -65,15 +65,15 @@ async function countEvents(url: string, { workspace_id, data_key }: FirstWorkspa
 }
 
 describeEachStore('a server in a process of its own', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let environment: Environment
   let server: ServingProgram
   let keys: FirstWorkspace
   let other: FirstWorkspace
 
   beforeAll(async () => {
-    place = await makePlace(kind)
-    environment = environmentOf(place)
+    location = await makeLocation(kind)
+    environment = environmentOf(location)
     const startedAt = performance.now()
     server = await startServing(environment)
     process.stdout.write(`ready after ${Math.round(performance.now() - startedAt)} ms on ${kind}\n`)
@@ -81,7 +81,7 @@ describeEachStore('a server in a process of its own', (kind) => {
   })
   afterAll(async () => {
     await server.stop('SIGKILL')
-    await place.remove()
+    await location.remove()
   })
 
   it('creates a workspace on the first start, and prints its URL', async () => {
@@ -205,7 +205,7 @@ describeEachStore('a server in a process of its own', (kind) => {
 
     const { sealed, key: emailKey } = new EmailVault(own).seal('other-key', 'anna@example.com')
     const user = { id: 1, workspaceId: 'other-key', customerId: null, emailKey, createdAt: 0 }
-    const database = openDatabase(place)
+    const database = openDatabase(location)
     await database.write((store) => saveUsers(store, [{ ...user, attributes: { email: [sealed, 0, 0] } }]))
     const ended = await runJson(['serve'], withKey(other))
     expect(failureOf(ended)).toMatchObject({ status: 1, fields: ['PII_KEY'] })
@@ -219,8 +219,8 @@ describeEachStore('a server in a process of its own', (kind) => {
   })
 
   it('refuses a log that does not belong to its tables, and says where the log is', async () => {
-    for (const suffix of ['', '-wal', '-shm']) rmSync(join(place.dataDir, `log.db${suffix}`), { force: true })
-    const database = openDatabase(place)
+    for (const suffix of ['', '-wal', '-shm']) rmSync(join(location.dataDir, `log.db${suffix}`), { force: true })
+    const database = openDatabase(location)
     await database.write(({ query }) => query.updateTable('cursors').set({ position: 1_000_000 }).execute())
     await database.close()
     const ended = await runJson(['serve'], { ...environment, PORT: '0', LOG_LEVEL: 'warn' })
@@ -233,13 +233,13 @@ describeEachStore('a server in a process of its own', (kind) => {
 })
 
 describeEachStore('serve without --json', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
 
-  beforeAll(async () => void (place = await makePlace(kind)))
-  afterAll(() => place.remove())
+  beforeAll(async () => void (location = await makeLocation(kind)))
+  afterAll(() => location.remove())
 
   it('prints the first workspace, both keys and a curl command that works', async () => {
-    const server = start(['serve'], { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
+    const server = start(['serve'], { ...environmentOf(location), PORT: '0', LOG_LEVEL: 'warn' })
     const curl = await until('the curl line', () => /^curl .*\n/m.exec(server.output().stdout)?.[0])
     const { stdout } = server.output()
     expect(stdout).toMatch(/is listening on http:\/\/127\.0\.0\.1:\d+\n/)
@@ -250,52 +250,56 @@ describeEachStore('serve without --json', (kind) => {
   })
 
   it('prints which log the pipeline follows', async () => {
-    const pipeline = start(['serve', '--role', 'pipeline'], { ...environmentOf(place), LOG_LEVEL: 'warn' })
+    const pipeline = start(['serve', '--role', 'pipeline'], { ...environmentOf(location), LOG_LEVEL: 'warn' })
     const line = await until(
       'it follows the log',
       () => /is following the log in .*/.exec(pipeline.output().stdout)?.[0],
     )
-    const { host, pathname } = new URL(place.databaseUrl ?? 'none:')
+    const { host, pathname } = new URL(location.databaseUrl ?? 'none:')
     expect(line).toBe(
       kind === 'sqlite'
-        ? `is following the log in ${join(place.dataDir, 'log.db')}`
+        ? `is following the log in ${join(location.dataDir, 'log.db')}`
         : `is following the log in PostgreSQL (${host}${pathname})`,
     )
     expect(await pipeline.stop()).toMatchObject({ status: 0, stderr: '' })
   })
 
   it('reports that the port is in use, exits with status 1, and leaves older tables unchanged', async () => {
-    await (await openTestDatabase(place)).close()
-    await makeOlder(place)
+    await (await openTestDatabase(location)).close()
+    await makeOlder(location)
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const port = String((other.address() as AddressInfo).port)
-    const { status, stdout, stderr } = await run(['serve'], { ...environmentOf(place), PORT: port, LOG_LEVEL: 'warn' })
+    const { status, stdout, stderr } = await run(['serve'], {
+      ...environmentOf(location),
+      PORT: port,
+      LOG_LEVEL: 'warn',
+    })
     other.close()
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
     expect(stderr).toContain(`PORT ${port} is in use on 127.0.0.1`)
-    expect(await isOlder(place)).toBe(true)
+    expect(await isOlder(location)).toBe(true)
   })
 })
 
 describeOnPostgres('a process on a shared database', () => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
 
   beforeAll(async () => {
-    place = await makePlace('postgres')
-    database = openDatabase(place)
+    location = await makeLocation('postgres')
+    database = openDatabase(location)
   })
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   const count = async (found: RawBuilder<unknown>) => (await found.execute(database.query)).rows.length
   const appending = sql`select 1 from pg_proc where proname = 'log_append'`
 
   it('closes the connections that only its start needs, in the role pipeline', async () => {
-    const pipeline = await startServing(environmentOf(place), ['--role', 'pipeline'])
+    const pipeline = await startServing(environmentOf(location), ['--role', 'pipeline'])
     await until('it follows the log', () =>
       database.query.selectFrom('partition_leases').selectAll().executeTakeFirst(),
     )
@@ -309,7 +313,7 @@ describeOnPostgres('a process on a shared database', () => {
     expect(await count(appending)).toBe(1)
     await sql`drop function log_append`.execute(database.query)
     await sql`insert into migrations (name, applied_at) values ('9999-later', 1)`.execute(database.query)
-    const ended = await runJson(['serve'], { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
+    const ended = await runJson(['serve'], { ...environmentOf(location), PORT: '0', LOG_LEVEL: 'warn' })
     expect(failureOf(ended)).toMatchObject({ status: 1, message: expect.stringContaining('newer') as string })
     expect(await count(appending)).toBe(0)
   })
@@ -317,9 +321,9 @@ describeOnPostgres('a process on a shared database', () => {
 
 describeOnPostgres('a first start', () => {
   it('prints the keys even if it is stopped while it creates its workspace', async () => {
-    const place = await makePlace('postgres')
-    const database = await openTestDatabase(place)
-    const holder = new Client({ connectionString: place.databaseUrl })
+    const location = await makeLocation('postgres')
+    const database = await openTestDatabase(location)
+    const holder = new Client({ connectionString: location.databaseUrl })
     const [port] = await findFreePorts(1)
     await holder.connect()
     await holder.query(`
@@ -328,7 +332,7 @@ describeOnPostgres('a first start', () => {
       create constraint trigger wait_at_commit after insert on workspaces
         deferrable initially deferred for each row execute function wait_at_commit();
       select pg_advisory_lock(1);`)
-    const server = start(['serve', '--json'], { ...environmentOf(place), PORT: String(port), LOG_LEVEL: 'warn' })
+    const server = start(['serve', '--json'], { ...environmentOf(location), PORT: String(port), LOG_LEVEL: 'warn' })
     const waiting = sql`select 1 from pg_stat_activity
       where datname = current_database() and wait_event = 'advisory' and query = 'commit'`
     await until(
@@ -351,16 +355,16 @@ describeOnPostgres('a first start', () => {
       first_workspace: { workspace_id: 'main' },
     })
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 })
 
 it('serve names the file that prevents a thread from starting', async () => {
-  const place = await makePlace('sqlite')
-  const path = join(place.dataDir, 'state.db')
+  const location = await makeLocation('sqlite')
+  const path = join(location.dataDir, 'state.db')
   writeFileSync(path, 'not a database\n'.repeat(1_000))
-  const ended = await runJson(['serve'], { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
-  await place.remove()
+  const ended = await runJson(['serve'], { ...environmentOf(location), PORT: '0', LOG_LEVEL: 'warn' })
+  await location.remove()
   const message = `the thread "store" failed: ${path} cannot be opened: file is not a database`
   expect(failureOf(ended)).toMatchObject({ status: 1, code: 'unavailable', message })
 })
@@ -371,36 +375,36 @@ it.each([
 ])(
   'serve warns about applied entries that new tables lack, if the log has deleted any: %i',
   async (trimmed, warnings) => {
-    const place = await makePlace('sqlite')
-    const log = openSqliteLog({ path: join(place.dataDir, 'log.db') })
+    const location = await makeLocation('sqlite')
+    const log = openSqliteLog({ path: join(location.dataDir, 'log.db') })
     for (const requestId of ['r1', 'r2', 'r3']) await log.append(newEntry(requestId))
     await log.trim({ throughPosition: trimmed, entriesReceivedBefore: FAR_FUTURE, keysReceivedBefore: 0 })
     await log.close()
-    const server = await startServing(environmentOf(place))
+    const server = await startServing(environmentOf(location))
     const { stderr } = await server.stop()
-    await place.remove()
+    await location.remove()
     expect(stderr.match(/\d+ applied entries are missing from these tables/g) ?? []).toEqual(warnings)
   },
 )
 
 it('serve continues, and can be stopped, when the disk of its diagnostics is full', async ({ skip }) => {
   skip(!existsSync('/dev/full'), 'this system has no device that is always full')
-  const place = await makePlace('sqlite')
-  const environment = { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'info' }
+  const location = await makeLocation('sqlite')
+  const environment = { ...environmentOf(location), PORT: '0', LOG_LEVEL: 'info' }
   const server = start(['-c', 'exec "$0" serve --json 2>/dev/full', BIN], environment, 'sh')
   const line = await until('serve listens', () => /^.*\n/.exec(server.output().stdout)?.[0])
   const { url, first_workspace: keys } = JSON.parse(line) as Started
   expect((await track(url, 'main', keys?.data_key ?? '')).status).toBe(200)
   expect(await server.stop()).toMatchObject({ status: 0 })
-  await place.remove()
+  await location.remove()
 })
 
 it('serve names the damaged file of the log', async () => {
-  const place = await makePlace('sqlite')
-  const path = join(place.dataDir, 'log.db')
+  const location = await makeLocation('sqlite')
+  const path = join(location.dataDir, 'log.db')
   writeFileSync(path, 'not a database\n'.repeat(1_000))
-  const ended = await runJson(['serve'], { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
-  await place.remove()
+  const ended = await runJson(['serve'], { ...environmentOf(location), PORT: '0', LOG_LEVEL: 'warn' })
+  await location.remove()
   const message = `The log in ${path} cannot be opened: file is not a database.`
   expect(failureOf(ended)).toMatchObject({ status: 1, code: 'unavailable', message })
 })

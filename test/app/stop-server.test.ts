@@ -13,7 +13,7 @@ import type { Database } from '../../src/store/store.ts'
 import { basic, environmentOf, startServing, type FirstWorkspace } from '../support/program.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { startServer, until, type TestServer } from '../support/server.ts'
-import { describeOnPostgres, makePlace, openTestDatabase } from '../support/stores.ts'
+import { describeOnPostgres, makeLocation, openTestDatabase } from '../support/stores.ts'
 import { newTemplate, TEMPLATES } from '../support/calls/template-calls.ts'
 import { trackingOf } from '../support/calls/tracking.ts'
 
@@ -100,8 +100,8 @@ it('a stopping server does not wait long for incomplete requests', async () => {
 })
 
 it('a stopping server ignores requests after one that it refuses before the body, which ends the connection', async () => {
-  const place = await makePlace('sqlite')
-  const first = await startServer('sqlite', {}, { at: place })
+  const location = await makeLocation('sqlite')
+  const first = await startServer('sqlite', {}, { at: location })
   const { workspace } = first
   const headOf = (key: string, length: number) => {
     const headers = [`authorization: ${basic(workspace.id, key)}`, 'content-type: application/json']
@@ -120,22 +120,22 @@ it('a stopping server ignores requests after one that it refuses before the body
   await stopped
   expect(connection.hasAnswer).toBe(false)
   connection.close()
-  const second = await startServer('sqlite', {}, { at: { ...place, workspace } })
+  const second = await startServer('sqlite', {}, { at: { ...location, workspace } })
   const tracking = trackingOf(second)
   await tracking.events({ ...event, actions: [{ action: 'Later' }] })
   const actions = async () => (await tracking.listEvents({ customer_id: 'c1' })).body.data.map(({ action }) => action)
   await until('the later event is applied', async () => (await actions()).includes('Later'))
   expect(await actions()).toEqual(['Later'])
   await second.stop()
-  await place.remove()
+  await location.remove()
 })
 
 it(
   'a stopping server gives up a batch that does not finish, and responds to the request that waited for it',
   { timeout: 60_000 },
   async () => {
-    const place = await makePlace('sqlite')
-    const statePath = join(place.dataDir, STATE_FILE)
+    const location = await makeLocation('sqlite')
+    const statePath = join(location.dataDir, STATE_FILE)
     // A batch that holds the write lock for ever when it should stop.
     const script = `import { createRequire } from 'node:module'
     import { parentPort, threadName } from 'node:worker_threads'
@@ -145,7 +145,7 @@ it(
       for (;;);
     })`
     const preload = `--import=data:text/javascript,${encodeURIComponent(script)}`
-    const server = await startServing({ ...environmentOf(place), NODE_OPTIONS: preload })
+    const server = await startServing({ ...environmentOf(location), NODE_OPTIONS: preload })
     const { workspace_id: id, data_key: key } = server.started.first_workspace as FirstWorkspace
     const headers = { authorization: basic(id, key), 'svc-appkey': id }
     const creating = await beginSending(server.started.url + TEMPLATES, headers, newTemplate())
@@ -155,7 +155,7 @@ it(
     state.close()
     expect(await creating.finish()).toBe(200)
     expect(await stopping).toMatchObject({ status: 0, stderr: GIVEN_UP })
-    await place.remove()
+    await location.remove()
   },
 )
 
@@ -164,8 +164,8 @@ describeOnPostgres('A process behind a balancer', () => {
     'reports that it is stopping, and accepts new connections until the balancer stops using it',
     { timeout: 60_000 },
     async () => {
-      const place = await makePlace('postgres')
-      const server = await startServing(environmentOf(place), ['--role', 'http'])
+      const location = await makeLocation('postgres')
+      const server = await startServing(environmentOf(location), ['--role', 'http'])
       const { workspace_id: id, data_key: key } = server.started.first_workspace as FirstWorkspace
       const ready = () => ask(server.started.url, 'GET', '/readyz')
       const track = () => ask(server.started.url, 'POST', `/v1/event/${id}`, basic(id, key))
@@ -182,7 +182,7 @@ describeOnPostgres('A process behind a balancer', () => {
       for (; performance.now() - reportedAt < BALANCER_MS; answers++) statuses.add((await track()).status)
       expect([...statuses, answers > 1]).toEqual([200, true])
       expect(await stopping).toMatchObject({ status: 0 })
-      await place.remove()
+      await location.remove()
     },
   )
 
@@ -190,9 +190,9 @@ describeOnPostgres('A process behind a balancer', () => {
     'reports that it is stopping even during a long batch, of which it loses nothing',
     { timeout: 60_000 },
     async () => {
-      const place = await makePlace('postgres')
-      const database = await openTestDatabase(place)
-      const server = await startServing(environmentOf(place))
+      const location = await makeLocation('postgres')
+      const database = await openTestDatabase(location)
+      const server = await startServing(environmentOf(location))
       const { workspace_id: id, data_key: key } = server.started.first_workspace as FirstWorkspace
       const ready = () => ask(server.started.url, 'GET', '/readyz')
       const tracked = `/v1/event/${id}`
@@ -210,11 +210,11 @@ describeOnPostgres('A process behind a balancer', () => {
       await free()
       await database.close()
 
-      const next = await startServing(environmentOf(place))
+      const next = await startServing(environmentOf(location))
       const seen = () => ask(next.started.url, 'GET', `${tracked}?customer_id=c1`, basic(id, key))
       await until('both events are applied', async () => (await seen()).text.split('"Visit"').length === 3)
       expect(await next.stop()).toMatchObject({ status: 0, stderr: '' })
-      await place.remove()
+      await location.remove()
     },
   )
 

@@ -9,7 +9,7 @@ import { HELP, readSettings } from '../../deploy/development/cluster-settings.ts
 import { describeWithNats } from '../support/nats-servers.ts'
 import { basic, start, type Environment, type RunningProgram } from '../support/program.ts'
 import { until } from '../support/server.ts'
-import { describeOnPostgres, makePlace, type TestPlace } from '../support/stores.ts'
+import { describeOnPostgres, makeLocation, type TestLocation } from '../support/stores.ts'
 
 // Eight programs start while other suites use the machine.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
@@ -24,23 +24,23 @@ describeWithNats('a cluster with its log in NATS JetStream', () => {
 })
 
 function describeCluster(log: string, natsServers: number): void {
-  let place: TestPlace
+  let location: TestLocation
   let script: RunningProgram
 
   beforeEach(async () => {
-    place = await makePlace('postgres')
+    location = await makeLocation('postgres')
     script = startScript({
       CLUSTER_LOG: log,
-      DATABASE_URL: `${place.databaseUrl}?password=hidden`,
-      DATA_DIR: join(place.dataDir, 'cluster'),
+      DATABASE_URL: `${location.databaseUrl}?password=hidden`,
+      DATA_DIR: join(location.dataDir, 'cluster'),
       PORT: '0',
     })
   })
   afterEach(async () => {
     await script.stop()
     for (const pid of pidsOf(script).values()) kill(pid)
-    await place.remove()
-    rmSync(place.dataDir, { recursive: true, force: true })
+    await location.remove()
+    rmSync(location.dataDir, { recursive: true, force: true })
   })
 
   it('continues without one of its HTTP processes, and stops everything that it started', async () => {

@@ -8,7 +8,7 @@ import { PERSON } from '../support/statistics/history-entries.ts'
 import { startNatsServers, type NatsServers } from '../support/nats-servers.ts'
 import { startOwnPostgres, type OwnPostgres } from '../support/own-postgres.ts'
 import { basic, startServing, type Environment, type ServingProgram } from '../support/program.ts'
-import { makePlace, openTestDatabase } from '../support/stores.ts'
+import { makeLocation, openTestDatabase } from '../support/stores.ts'
 
 export type LogKind = 'postgres' | 'jetstream'
 export type Role = 'http' | 'pipeline'
@@ -204,6 +204,6 @@ const NO_LIMITS = { track_events_per_minute: LIMIT, management_per_minute: LIMIT
 async function startDatabase(): Promise<Parts['database']> {
   const own = await startOwnPostgres()
   if (own) return { url: own.url, own, remove: () => own.remove() }
-  const place = await makePlace('postgres')
-  return { url: place.databaseUrl as string, own: undefined, remove: () => place.remove() }
+  const location = await makeLocation('postgres')
+  return { url: location.databaseUrl as string, own: undefined, remove: () => location.remove() }
 }

@@ -134,7 +134,7 @@ describe('deploy/haproxy.cfg', () => {
   const text = read('deploy/haproxy.cfg')
 
   it('sends requests to the HTTP processes that are ready', () => {
-    const servers = [...text.matchAll(/^ {2}server (\S+) (\S+)$/gm)].map(([, name, place]) => [name, place])
+    const servers = [...text.matchAll(/^ {2}server (\S+) (\S+)$/gm)].map(([, name, location]) => [name, location])
     const both = [
       ['http-1', 'http-1:8080'],
       ['http-2', 'http-2:8080'],

@@ -13,7 +13,7 @@ import { addCells } from '../../src/store/statistics/statistics.ts'
 import { saveUsers } from '../../src/store/users/users.ts'
 import { basic, BIN, environmentOf, failureOf, run, runJson, startServing } from '../support/program.ts'
 import type { Environment, FirstWorkspace } from '../support/program.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeEachStore, makeLocation, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 // Every command is a process of its own, and a busy machine starts them slowly.
 vi.setConfig({ testTimeout: 60_000 })
@@ -109,16 +109,16 @@ describe('the command line', () => {
 })
 
 describeEachStore('the command line with a store', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let environment: Environment
   const command = (...args: string[]) => runJson(args, environment)
   const refusal = async (...args: string[]) => failureOf(await command(...args))
 
   beforeAll(async () => {
-    place = await makePlace(kind)
-    environment = environmentOf(place)
+    location = await makeLocation(kind)
+    environment = environmentOf(location)
   })
-  afterAll(() => place.remove())
+  afterAll(() => location.remove())
 
   it('creates a workspace before the first start, and prints its keys', async () => {
     const { status, body, stderr } = await command('workspace', 'create', 'main', '--name', 'The Shop')
@@ -187,7 +187,7 @@ describeEachStore('the command line with a store', (kind) => {
     const encrypt = ['workspace', 'set', 'main', 'email_protection=encrypted']
     expect(await refusal(...encrypt)).toMatchObject({ status: 1, fields: ['email_protection'] })
     expect((await runJson(encrypt, { ...environment, PII_KEY })).status).toBe(0)
-    const database = await openTestDatabase(place)
+    const database = await openTestDatabase(location)
     const user = { customerId: 'c1', attributes: {}, emailKey: null, createdAt: 1 }
     await database.write((store) => saveUsers(store, [{ id: 1, workspaceId: 'main', ...user }]))
     await database.close()
@@ -218,7 +218,7 @@ describeEachStore('the command line with a store', (kind) => {
 
   it('does not change the protection of emails until parked entries are replayed or dropped', async () => {
     await command('workspace', 'create', 'parked')
-    const database = await openTestDatabase(place)
+    const database = await openTestDatabase(location)
     await database.write((store) => parkEntries(store, [{ ...toParked(7, '{}'), workspaceId: 'parked' }]))
     await database.close()
     const tokenize = (id: string) => run(['workspace', 'set', id, 'email_protection=tokenized'], environment)
@@ -232,7 +232,7 @@ describeEachStore('the command line with a store', (kind) => {
   })
 
   it('does not change the time zone once the workspace has statistics', async () => {
-    const database = await openTestDatabase(place)
+    const database = await openTestDatabase(location)
     await database.write(async (store) => {
       const campaign = {
         workspaceId: 'main',
@@ -281,7 +281,7 @@ describeEachStore('the command line with a store', (kind) => {
 
   it('lists parked entries in pages, and shows one in full', async () => {
     const entries = Array.from({ length: 101 }, (_, index) => toParked(index + 1, '{broken'))
-    const database = await openTestDatabase(place)
+    const database = await openTestDatabase(location)
     await database.write((store) => parkEntries(store, entries))
     await database.close()
     const parked = entries.map(
@@ -313,7 +313,7 @@ describeEachStore('the command line with a store', (kind) => {
 
   it('replays a parked entry once it can be applied, and drops one for good', async () => {
     const body = JSON.stringify({ type: 'event', customer_id: 'c2', actions: [{ action: 'Order Placed' }] })
-    const database = await openTestDatabase(place)
+    const database = await openTestDatabase(location)
     const entries = [{ ...toParked(200, body), workspaceId: 'later' }, toParked(201, '{broken')]
     await database.write((store) => parkEntries(store, entries))
     await database.close()

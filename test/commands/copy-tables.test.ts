@@ -6,28 +6,28 @@ import { compareTable, copyTable } from '../../src/commands/move/copy-tables.ts'
 import { findMoveProgress } from '../../src/store/moves/moves.ts'
 import type { Database } from '../../src/store/store.ts'
 import { describeTable, type CopiedTable } from '../../src/store/moves/table-copy.ts'
-import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeOnPostgres, makeLocation, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 /** More than two pages. */
 const ROWS = 12_001
 const SILENT = { show: () => {}, done: () => {}, clear: () => {} }
 
 describeOnPostgres('A copied table', () => {
-  let place: TestPlace
+  let location: TestLocation
   let target: Database
   let file: SqliteFile.Database
   let table: CopiedTable
 
   beforeAll(async () => {
-    place = await makePlace('postgres')
-    target = await openTestDatabase(place)
+    location = await makeLocation('postgres')
+    target = await openTestDatabase(location)
     await sql`
       create table things (name text collate "C", number bigint, words text, again bigint not null, primary key (name, number))
     `.execute(target.query)
   })
   afterAll(async () => {
     await target.close()
-    await place.remove()
+    await location.remove()
   })
   beforeEach(async () => {
     await sql`truncate things, move_progress`.execute(target.query)

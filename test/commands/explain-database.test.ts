@@ -3,7 +3,7 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startOwnPostgres } from '../support/own-postgres.ts'
 import { failureOf, run, runJson } from '../support/program.ts'
-import { describeOnPostgres, makePlace, type TestPlace } from '../support/stores.ts'
+import { describeOnPostgres, makeLocation, type TestLocation } from '../support/stores.ts'
 
 // Every command is a process of its own, and a busy machine starts them slowly.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -49,14 +49,14 @@ describe('An unreachable PostgreSQL server', () => {
 })
 
 describeOnPostgres('A PostgreSQL server', () => {
-  let place: TestPlace
+  let location: TestLocation
 
-  beforeAll(async () => void (place = await makePlace('postgres')))
-  afterAll(() => place.remove())
+  beforeAll(async () => void (location = await makeLocation('postgres')))
+  afterAll(() => location.remove())
 
   /** The address of the test's database, changed. */
   function changed(change: (url: URL) => void): string {
-    const url = new URL(place.databaseUrl as string)
+    const url = new URL(location.databaseUrl as string)
     url.password = SECRET
     change(url)
     return url.href
@@ -76,9 +76,9 @@ describeOnPostgres('A PostgreSQL server', () => {
   })
 
   it('is reported under the option --to of a move', async () => {
-    const source = { DATA_DIR: place.dataDir }
+    const source = { DATA_DIR: location.dataDir }
     await run(['workspace', 'create', 'main'], source)
-    await run(['backup', `${place.dataDir}/makes-the-log.db`], source)
+    await run(['backup', `${location.dataDir}/makes-the-log.db`], source)
     const to = changed((url) => void (url.pathname = '/tidings_nowhere'))
     const ended = await runJson(['move', '--to', to], source)
     expect(failureOf(ended)).toMatchObject({ status: 1, code: 'unavailable', fields: ['--to'] })

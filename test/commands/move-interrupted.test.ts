@@ -18,47 +18,47 @@ import { addCells } from '../../src/store/statistics/statistics.ts'
 import type { Database } from '../../src/store/store.ts'
 import { failureOf, run, runJson, start, startServing, type EndedJson, type Environment } from '../support/program.ts'
 import { until } from '../support/server.ts'
-import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeOnPostgres, makeLocation, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
 const EVENTS = 60_000
 
 /** An embedded store that was served, with one workspace and events in it. */
-async function makeSource(workspaceId: string, events = 0): Promise<TestPlace> {
-  const place = await makePlace('sqlite')
-  const database = await openTestDatabase(place)
+async function makeSource(workspaceId: string, events = 0): Promise<TestLocation> {
+  const location = await makeLocation('sqlite')
+  const database = await openTestDatabase(location)
   await createWorkspace(database, workspaceId, {}, Date.now())
   await database.close()
-  openLogForWriting(join(place.dataDir, LOG_FILE)).close()
-  inState(place, (file) =>
+  openLogForWriting(join(location.dataDir, LOG_FILE)).close()
+  inState(location, (file) =>
     file.exec(`
       with recursive numbers (number) as (select 1 union all select number + 1 from numbers where number < ${events})
       insert into events (id, workspace_id, user_id, action, attributes, time, received_at)
       select number, '${workspaceId}', number % 100, 'Visited', '{"number":' || number || '}', number, number
       from numbers where number <= ${events}`),
   )
-  return place
+  return location
 }
 
-function inState({ dataDir }: TestPlace, change: (file: SqliteFile.Database) => unknown): void {
+function inState({ dataDir }: TestLocation, change: (file: SqliteFile.Database) => unknown): void {
   const file = new SqliteFile(join(dataDir, STATE_FILE))
   change(file)
   file.close()
 }
 
-function moveFrom({ dataDir }: TestPlace, to: string, environment: Environment = {}): Promise<EndedJson> {
+function moveFrom({ dataDir }: TestLocation, to: string, environment: Environment = {}): Promise<EndedJson> {
   return runJson(['move', '--to', to], { DATA_DIR: dataDir, ...environment })
 }
 
 describeOnPostgres('A killed move', () => {
-  let source: TestPlace
-  let target: TestPlace
+  let source: TestLocation
+  let target: TestLocation
   let database: Database
 
   beforeAll(async () => {
     source = await makeSource('main', EVENTS)
-    target = await makePlace('postgres')
+    target = await makeLocation('postgres')
     database = await openTestDatabase(target)
   })
   afterAll(async () => {
@@ -122,7 +122,7 @@ describeOnPostgres('A killed move', () => {
   })
 
   it('also moves later changes of the embedded store', async () => {
-    const fresh = await makePlace('postgres')
+    const fresh = await makeLocation('postgres')
     const changing = await makeSource('main', EVENTS)
     const opened = await openTestDatabase(fresh)
     const moving = start(['move', '--to', fresh.databaseUrl as string], { DATA_DIR: changing.dataDir })
@@ -141,12 +141,12 @@ describeOnPostgres('A killed move', () => {
 })
 
 describeOnPostgres('A move is refused', () => {
-  let source: TestPlace
-  let target: TestPlace
+  let source: TestLocation
+  let target: TestLocation
 
   beforeAll(async () => {
     source = await makeSource('main')
-    target = await makePlace('postgres')
+    target = await makeLocation('postgres')
   })
   afterAll(() => Promise.all([source.remove(), target.remove()]))
 
@@ -169,7 +169,7 @@ describeOnPostgres('A move is refused', () => {
   })
 
   it('into a database that was served', async () => {
-    const other = await makePlace('postgres')
+    const other = await makeLocation('postgres')
     const server = await startServing({ DATABASE_URL: other.databaseUrl as string })
     await server.stop()
     expect(await refusal(other.databaseUrl)).toMatchObject({ status: 1, code: 'conflict' })
@@ -186,7 +186,7 @@ describeOnPostgres('A move is refused', () => {
   })
 
   it('if there is no store', async () => {
-    const nowhere = await makePlace('sqlite')
+    const nowhere = await makeLocation('sqlite')
     expect(failureOf(await moveFrom(nowhere, target.databaseUrl as string))).toMatchObject({ code: 'not_found' })
     writeFileSync(join(nowhere.dataDir, STATE_FILE), '')
     expect(failureOf(await moveFrom(nowhere, target.databaseUrl as string))).toMatchObject({ code: 'not_found' })
@@ -194,7 +194,7 @@ describeOnPostgres('A move is refused', () => {
   })
 
   it('if the store has no workspace', async () => {
-    const empty = await makePlace('sqlite')
+    const empty = await makeLocation('sqlite')
     await (await openTestDatabase(empty)).close()
     openLogForWriting(join(empty.dataDir, LOG_FILE)).close()
     expect(failureOf(await moveFrom(empty, target.databaseUrl as string))).toMatchObject({ code: 'not_found' })
@@ -227,7 +227,7 @@ describeOnPostgres('A move is refused', () => {
   })
 
   it('while a pipeline runs on the target', async () => {
-    const other = await makePlace('postgres')
+    const other = await makeLocation('postgres')
     const pipeline = await startServing({ DATABASE_URL: other.databaseUrl as string }, ['--role', 'pipeline'])
     const database = await openTestDatabase(other)
     await until('it has joined', async () => (await countPipelines(database)) > 0)
@@ -251,7 +251,7 @@ describeOnPostgres('A move is refused', () => {
 describeOnPostgres('A move that finds a difference', () => {
   it('fails, leaves the database unusable, and succeeds once the difference is corrected', async () => {
     const source = await makeSource('main')
-    const target = await makePlace('postgres')
+    const target = await makeLocation('postgres')
     const url = target.databaseUrl as string
     const database = await openTestDatabase(target)
     await addForeignCell(source)
@@ -272,7 +272,7 @@ describeOnPostgres('A move that finds a difference', () => {
 })
 
 /** Adds statistics that no fact explains. */
-async function addForeignCell(source: TestPlace): Promise<void> {
+async function addForeignCell(source: TestLocation): Promise<void> {
   const database = await openTestDatabase(source)
   await database.write(async (store) => {
     const details = { name: 'Summer', platforms: ['EMAIL'], goals: [], createdBy: 'anna', createdAt: 0 }

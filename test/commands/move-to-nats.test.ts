@@ -6,7 +6,7 @@ import { openLogReader, type LogLocation } from '../../src/log/open-log.ts'
 import { startNatsServers, describeWithNats, type NatsServers } from '../support/nats-servers.ts'
 import { failureOf, runJson, type EndedJson } from '../support/program.ts'
 import { startServer, until, type TestWorkspace } from '../support/server.ts'
-import { describeOnPostgres, makePlace, type TestPlace } from '../support/stores.ts'
+import { describeOnPostgres, makeLocation, type TestLocation } from '../support/stores.ts'
 import { trackingOf } from '../support/calls/tracking.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 90_000 })
@@ -21,21 +21,21 @@ const KEY = { 'idempotency-key': 'payment-1' }
 describeOnPostgres('A server moved to NATS', () => {
   describeWithNats('whose log was embedded', () => {
     let nats: NatsServers
-    let source: TestPlace
-    let target: TestPlace
+    let source: TestLocation
+    let target: TestLocation
     let workspace: TestWorkspace
     let requestId: string
     let moved: EndedJson
 
-    const moveTo = ({ databaseUrl }: TestPlace) => {
+    const moveTo = ({ databaseUrl }: TestLocation) => {
       const args = ['move', '--to', databaseUrl as string, '--nats', nats.url]
       return runJson(args, { DATA_DIR: source.dataDir })
     }
 
     beforeAll(async () => {
       nats = await startNatsServers()
-      source = await makePlace('sqlite')
-      target = await makePlace('postgres')
+      source = await makeLocation('sqlite')
+      target = await makeLocation('postgres')
       const embedded = await startServer('sqlite', {}, { at: source })
       workspace = embedded.workspace
       const tracking = trackingOf(embedded)
@@ -80,7 +80,7 @@ describeOnPostgres('A server moved to NATS', () => {
     })
 
     it('is not moved into a stream with entries', async () => {
-      const other = await makePlace('postgres')
+      const other = await makeLocation('postgres')
       const refused = failureOf(await moveTo(other))
       expect(refused).toMatchObject({ status: 1, code: 'conflict' })
       expect(refused?.message).toContain('the log')

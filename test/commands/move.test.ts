@@ -7,7 +7,7 @@ import { openUpload } from '../../src/store/coupons/coupon-uploads.ts'
 import type { Database } from '../../src/store/store.ts'
 import { failureOf, run, runJson, type EndedJson } from '../support/program.ts'
 import { startServer, type TestServer, type TestWorkspace } from '../support/server.ts'
-import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeOnPostgres, makeLocation, openTestDatabase, type TestLocation } from '../support/stores.ts'
 import { trackingOf } from '../support/calls/tracking.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
@@ -29,8 +29,8 @@ interface MovedBody {
 }
 
 describeOnPostgres('A moved server', () => {
-  let source: TestPlace
-  let target: TestPlace
+  let source: TestLocation
+  let target: TestLocation
   let workspace: TestWorkspace
   let filled: FilledServer
   let before: unknown[]
@@ -44,8 +44,8 @@ describeOnPostgres('A moved server', () => {
   }
 
   beforeAll(async () => {
-    source = await makePlace('sqlite')
-    target = await makePlace('postgres')
+    source = await makeLocation('sqlite')
+    target = await makeLocation('postgres')
     const embedded = await startServer('sqlite', { PII_KEY }, { at: source })
     workspace = embedded.workspace
     filled = await fillServer(embedded)
@@ -171,7 +171,7 @@ describeOnPostgres('A moved server', () => {
   })
 
   it('is moved with advice on PII_KEY and the old server, without --json', async () => {
-    const other = await makePlace('postgres')
+    const other = await makeLocation('postgres')
     const { status, stdout } = await run(['move', '--to', other.databaseUrl as string], { DATA_DIR: source.dataDir })
     expect(status).toBe(0)
     expect(stdout).toContain('same PII_KEY')

@@ -23,7 +23,7 @@ import {
   type StatisticsBench,
 } from '../support/statistics/statistics-run.ts'
 import { LOAD_SETTINGS, StatisticsLoad } from '../support/statistics/statistics-load.ts'
-import { describeEachStore, makePlace, openTestDatabase } from '../support/stores.ts'
+import { describeEachStore, makeLocation, openTestDatabase } from '../support/stores.ts'
 import { usersOf } from '../support/statistics/many-facts.ts'
 import { addUncountedEvents } from '../../src/store/statistics/uncounted-events.ts'
 
@@ -42,7 +42,7 @@ describeEachStore('statistics', (kind) => {
 
   beforeAll(async () => {
     bench = await openStatisticsBench(kind)
-    environment = environmentOf(bench.place)
+    environment = environmentOf(bench.location)
     // Another workspace, whose statistics stay correct.
     await makeShop()
   })
@@ -245,10 +245,10 @@ describeEachStore('statistics rebuild', (kind) => {
   it('corrects the statistics while a program continues to count', async () => {
     const seed = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 1_000_000)
     process.stderr.write(`rebuild under load on ${kind}: STATISTICS_SEED=${seed}\n`)
-    const place = await makePlace(kind)
-    const database = await openTestDatabase(place)
+    const location = await makeLocation(kind)
+    const database = await openTestDatabase(location)
     const keys = await createWorkspace(database, 'main', LOAD_SETTINGS, Date.now())
-    const server = await startServing(environmentOf(place))
+    const server = await startServing(environmentOf(location))
     const { url } = server.started
     try {
       const load = new StatisticsLoad(seededRandom(seed), keys)
@@ -262,17 +262,17 @@ describeEachStore('statistics rebuild', (kind) => {
       for (let round = 0; round < REBUILDS; round++) {
         const cells = ['sent', 'click', 'audience'].map((metric) => ({ metric, users: 3, occurrences: 5 }))
         await changeRows(database, campaigns, cells)
-        expect(await runJson(['statistics', 'rebuild'], environmentOf(place))).toMatchObject({ status: 0 })
+        expect(await runJson(['statistics', 'rebuild'], environmentOf(location))).toMatchObject({ status: 0 })
       }
       isOver = true
       await sending
       await load.waitUntilCounted(url)
       expect(await load.findWrong(url)).toEqual([])
-      expect(await runJson(['statistics', 'verify'], environmentOf(place))).toMatchObject({ status: 0 })
+      expect(await runJson(['statistics', 'verify'], environmentOf(location))).toMatchObject({ status: 0 })
     } finally {
       await server.stop()
       await database.close()
-      await place.remove()
+      await location.remove()
     }
   })
 })

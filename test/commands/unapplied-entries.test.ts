@@ -18,22 +18,22 @@ import {
   describeOnPostgres,
   makeStore,
   openTestDatabase,
-  type TestPlace,
+  type TestLocation,
 } from '../support/stores.ts'
 
 const OWN = 'shop'
 
 describeEachStore('Unapplied entries of a workspace', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
   let writer: LogWriter
   let reader: LogReader
   let unapplied: UnappliedEntries
 
   beforeEach(async () => {
-    place = await makeStore(kind)
-    const logLocation: LogLocation = { ...place, natsUrl: undefined }
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    const logLocation: LogLocation = { ...location, natsUrl: undefined }
+    database = await openTestDatabase(location)
     writer = await openLog(logLocation, { onCommit: () => {}, keys: idempotencyKeysIn(database) })
     reader = await openLogReader(logLocation)
     unapplied = new UnappliedEntries(logLocation, OWN)
@@ -43,7 +43,7 @@ describeEachStore('Unapplied entries of a workspace', (kind) => {
     await reader.close()
     await writer.close()
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   /** Appends one entry after the other, into several partitions. */
@@ -84,15 +84,15 @@ describeEachStore('Unapplied entries of a workspace', (kind) => {
 
 describeOnPostgres('A change of settings that needs the log', () => {
   it('blocks no other transaction while the log does not respond', async () => {
-    const place = await makeStore('postgres')
-    const database = await openTestDatabase(place)
+    const location = await makeStore('postgres')
+    const database = await openTestDatabase(location)
     await createWorkspace(database, OWN, {}, Date.now())
     const silent = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const { port } = silent.address() as AddressInfo
     const connected = once(silent, 'connection')
     const args = ['workspace', 'set', OWN, 'email_protection=tokenized']
-    const setting = start(args, { ...environmentOf(place), NATS_URL: `nats://127.0.0.1:${port}` })
+    const setting = start(args, { ...environmentOf(location), NATS_URL: `nats://127.0.0.1:${port}` })
     const ended = setting.ended.then(({ stderr }) => Promise.reject(new Error(`it did not query the log: ${stderr}`)))
     const [connection] = (await Promise.race([connected, ended])) as [Socket]
     ended.catch(() => {})
@@ -101,6 +101,6 @@ describeOnPostgres('A change of settings that needs the log', () => {
     await setting.stop('SIGKILL')
     silent.close()
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 })

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { findFreePorts } from '../support/free-ports.ts'
 import { basic, BIN, environmentOf, run, runJson, start } from '../support/program.ts'
 import { until } from '../support/server.ts'
-import { makePlace, type TestPlace } from '../support/stores.ts'
+import { makeLocation, type TestLocation } from '../support/stores.ts'
 
 // Several processes are started one after another, and a busy machine starts them slowly.
 vi.setConfig({ testTimeout: 60_000 })
@@ -12,16 +12,16 @@ vi.setConfig({ testTimeout: 60_000 })
 const START_WAIT_MS = 20_000
 const LOST = 'tidings: the output could not be written: ENOSPC: no space left on device, write.\n'
 
-let place: TestPlace
+let location: TestLocation
 beforeEach(async ({ skip }) => {
   skip(!existsSync('/dev/full'), 'this system has no device that is always full')
-  place = await makePlace('sqlite')
+  location = await makeLocation('sqlite')
 })
-afterEach(() => place?.remove())
+afterEach(() => location?.remove())
 
 /** Runs the program in a shell. */
 const startIn = (command: string, environment = {}) => {
-  return start(['-c', `exec "$0" ${command}`, BIN], { ...environmentOf(place), ...environment }, 'sh')
+  return start(['-c', `exec "$0" ${command}`, BIN], { ...environmentOf(location), ...environment }, 'sh')
 }
 
 it.each([
@@ -30,9 +30,9 @@ it.each([
 ])('a server continues, and can be stopped, when the disk of %s is full', async (_, full, expected) => {
   const [port] = await findFreePorts(1)
   const server = startIn(`serve ${full}`, { PORT: String(port), LOG_LEVEL: 'warn' })
-  const isMade = async () => (await run(['workspace', 'show', 'main'], environmentOf(place))).status === 0
+  const isMade = async () => (await run(['workspace', 'show', 'main'], environmentOf(location))).status === 0
   await until('the first workspace is made', isMade, START_WAIT_MS)
-  const { body } = await runJson(['key', 'generate', 'main', 'data'], environmentOf(place))
+  const { body } = await runJson(['key', 'generate', 'main', 'data'], environmentOf(location))
   const headers = { authorization: basic('main', (body as { key: string }).key) }
   const answer = await fetch(`http://127.0.0.1:${port}/v1/customer/main?customer_id=nobody`, { headers })
   expect(answer.status).toBe(404)
@@ -41,7 +41,7 @@ it.each([
 })
 
 it('a command reports that its output is lost, and fails', async () => {
-  await run(['workspace', 'create', 'main'], environmentOf(place))
+  await run(['workspace', 'create', 'main'], environmentOf(location))
   const { status, stderr } = await startIn('workspace list >/dev/full').ended
   expect({ status, stderr }).toEqual({ status: 1, stderr: LOST })
 })

@@ -8,7 +8,7 @@ import { openDatabase } from '../../src/store/open-database.ts'
 import { withoutPassword } from '../../src/store/postgres/without-password.ts'
 import { isOlder, makeDraft, makeOlder } from '../store/older-tables.ts'
 import { environmentOf, failureOf, run, runJson, startServing } from '../support/program.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeEachStore, makeLocation, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 // Every command is a process of its own, and a busy machine starts them slowly.
 vi.setConfig({ testTimeout: 120_000 })
@@ -30,15 +30,15 @@ const OTHERS = COMMANDS.filter(({ name }) => ![...MAKERS, BACKUP].includes(name)
 })
 
 describeEachStore('Commands without a store', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
 
-  beforeEach(async () => void (place = await makePlace(kind)))
-  afterEach(() => place.remove())
+  beforeEach(async () => void (location = await makeLocation(kind)))
+  afterEach(() => location.remove())
 
   it('report that, and make none', async () => {
-    const mistyped = join(place.dataDir, 'mistyped')
-    const environment = { ...environmentOf(place), DATA_DIR: mistyped }
-    const name = place.databaseUrl === undefined ? resolve(mistyped) : withoutPassword(place.databaseUrl)
+    const mistyped = join(location.dataDir, 'mistyped')
+    const environment = { ...environmentOf(location), DATA_DIR: mistyped }
+    const name = location.databaseUrl === undefined ? resolve(mistyped) : withoutPassword(location.databaseUrl)
     for (const args of OTHERS) {
       const ended = await runJson(args, environment)
       expect({ args, ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
@@ -50,7 +50,7 @@ describeEachStore('Commands without a store', (kind) => {
       })
     }
     expect(existsSync(mistyped)).toBe(false)
-    const database = openDatabase(place)
+    const database = openDatabase(location)
     const found = await tablesOf(database.kind).execute(database.query)
     await database.close()
     expect(found.rows).toEqual([])
@@ -59,24 +59,24 @@ describeEachStore('Commands without a store', (kind) => {
 
 describe('A folder with an empty state.db', () => {
   it('is not treated as a store', async () => {
-    const place = await makePlace('sqlite')
-    onTestFinished(() => place.remove())
-    writeFileSync(join(place.dataDir, 'state.db'), '')
-    const ended = await runJson(['workspace', 'list'], environmentOf(place))
+    const location = await makeLocation('sqlite')
+    onTestFinished(() => location.remove())
+    writeFileSync(join(location.dataDir, 'state.db'), '')
+    const ended = await runJson(['workspace', 'list'], environmentOf(location))
     expect(failureOf(ended)).toMatchObject({ status: 1, code: 'not_found' })
-    expect(readdirSync(place.dataDir).some((name) => name.startsWith('log.db'))).toBe(false)
+    expect(readdirSync(location.dataDir).some((name) => name.startsWith('log.db'))).toBe(false)
   })
 })
 
 describeEachStore('Commands on a store of an older version', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
 
   beforeAll(async () => {
-    place = await makePlace(kind)
-    await run(['workspace', 'create', 'main'], environmentOf(place))
-    await makeOlder(place)
+    location = await makeLocation(kind)
+    await run(['workspace', 'create', 'main'], environmentOf(location))
+    await makeOlder(location)
   })
-  afterAll(() => place.remove())
+  afterAll(() => location.remove())
 
   it('leave its tables unchanged, and say how to migrate them', async () => {
     for (const args of [
@@ -84,7 +84,7 @@ describeEachStore('Commands on a store of an older version', (kind) => {
       ['workspace', 'set', 'main', 'name=x'],
       ['statistics', 'rebuild'],
     ]) {
-      const ended = await runJson(args, environmentOf(place))
+      const ended = await runJson(args, environmentOf(location))
       expect({ args, ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
         args,
         status: 1,
@@ -93,27 +93,27 @@ describeEachStore('Commands on a store of an older version', (kind) => {
         stderr: '',
       })
     }
-    expect(await isOlder(place)).toBe(true)
+    expect(await isOlder(location)).toBe(true)
   })
 
   it('work after it was served', async () => {
-    const server = await startServing(environmentOf(place))
+    const server = await startServing(environmentOf(location))
     await server.stop()
-    expect(await isOlder(place)).toBe(false)
+    expect(await isOlder(location)).toBe(false)
     const id = server.started.first_workspace?.workspace_id as string
-    const shown = await runJson(['workspace', 'show', id], environmentOf(place))
+    const shown = await runJson(['workspace', 'show', id], environmentOf(location))
     expect(shown.body).toMatchObject({ workspace_id: id })
   })
 })
 
 describeEachStore('Commands on a store of an unreleased draft', (kind) => {
   it('say that it cannot be upgraded, and what to do', async () => {
-    const place = await makePlace(kind)
-    onTestFinished(() => place.remove())
-    await (await openTestDatabase(place)).close()
-    await makeDraft(place)
+    const location = await makeLocation(kind)
+    onTestFinished(() => location.remove())
+    await (await openTestDatabase(location)).close()
+    await makeDraft(location)
     for (const args of [['workspace', 'list'], ['workspace', 'create', 'new'], ['serve']]) {
-      const ended = await runJson(args, { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
+      const ended = await runJson(args, { ...environmentOf(location), PORT: '0', LOG_LEVEL: 'warn' })
       expect({ ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
         status: 1,
         code: 'conflict',
@@ -128,15 +128,15 @@ describeEachStore('Commands on a store of an unreleased draft', (kind) => {
 
 describeEachStore('Commands on a store of a newer version', (kind) => {
   it('say what to do', async () => {
-    const place = await makePlace(kind)
-    onTestFinished(() => place.remove())
-    const database = await openTestDatabase(place)
+    const location = await makeLocation(kind)
+    onTestFinished(() => location.remove())
+    const database = await openTestDatabase(location)
     await database.write(({ query }) =>
       query.insertInto('migrations').values({ name: '9999-later', applied_at: 1 }).execute(),
     )
     await database.close()
     for (const args of [['workspace', 'list'], ['workspace', 'create', 'new'], ['serve']]) {
-      const ended = await runJson(args, { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
+      const ended = await runJson(args, { ...environmentOf(location), PORT: '0', LOG_LEVEL: 'warn' })
       expect({ ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
         status: 1,
         code: 'conflict',

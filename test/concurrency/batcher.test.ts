@@ -28,8 +28,8 @@ it('combines waiting items into batches bounded in items and in bytes', async ()
   const items = [1, 1, 1, 1, 9, 1, 99, 10]
   const answers = Promise.all(items.map((item) => batcher.add(item)))
   const expected = [[1, 1, 1], [1, 9], [1], [99], [10]]
-  for (const place of expected.keys()) {
-    await hasBegun(place + 1)
+  for (const location of expected.keys()) {
+    await hasBegun(location + 1)
     endNext()
   }
   expect(batches).toEqual(expected)

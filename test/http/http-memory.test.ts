@@ -7,7 +7,7 @@ import { createWorkspace } from '../../src/actions/create-workspace.ts'
 import { basic, environmentOf, startServing, type ServingProgram } from '../support/program.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { until, type TestWorkspace } from '../support/server.ts'
-import { makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 import { newTemplate, SEARCH, TEMPLATES } from '../support/calls/template-calls.ts'
 
 const KIB = 1024
@@ -22,19 +22,19 @@ const isMeasured = process.platform === 'linux'
 if (!isMeasured) process.stderr.write('skipped: only Linux shows the memory of another process\n')
 
 describe.skipIf(!isMeasured)('The memory of a server', () => {
-  let place: TestPlace
+  let location: TestLocation
   let workspace: TestWorkspace
   let server: ServingProgram
   let opened: RawConnection[]
 
   beforeAll(async () => {
     opened = []
-    place = await makeStore('sqlite')
-    const database = await openTestDatabase(place)
+    location = await makeStore('sqlite')
+    const database = await openTestDatabase(location)
     workspace = await createWorkspace(database, 'main', { limits: UNLIMITED }, Date.now())
     await database.close()
   })
-  afterAll(() => place.remove())
+  afterAll(() => location.remove())
 
   const headOf = (path: string, key: string, framing: string) => {
     const lines = ['host: x', `authorization: ${basic(workspace.id, key)}`, `svc-appkey: ${workspace.id}`, framing]
@@ -134,7 +134,7 @@ describe.skipIf(!isMeasured)('The memory of a server', () => {
     },
   ]
   it.each(attacks)('stays bounded under $what', { timeout: 300_000 }, async (attack) => {
-    server = await startServing({ ...environmentOf(place), LOG_LEVEL: 'fatal' })
+    server = await startServing({ ...environmentOf(location), LOG_LEVEL: 'fatal' })
     const { url } = server.started
     const headers = {
       authorization: basic(workspace.id, workspace.dataKey),

@@ -71,9 +71,9 @@ describeEachStore('The job that deletes old data', (kind) => {
 
 describeOnPostgres('A process whose clock is ahead of that of a shared log', () => {
   it('deletes no idempotency key and no receipt too early', async () => {
-    const place = await makeStore('postgres')
-    const url = place.databaseUrl as string
-    const database = await openTestDatabase(place)
+    const location = await makeStore('postgres')
+    const url = location.databaseUrl as string
+    const database = await openTestDatabase(location)
     const log = await openPostgresLog({ url })
     const logReader = await openPostgresLogReader(url)
     const idempotency = { key: 'k1', hash: 'h1' }
@@ -86,7 +86,7 @@ describeOnPostgres('A process whose clock is ahead of that of a shared log', () 
     const repeated = await log.append(newEntry('second', { idempotency }))
     const found = await findReceipt(database, 'main', 'first')
     await Promise.all([logReader.close(), log.close(), database.close()])
-    await place.remove()
+    await location.remove()
     expect(repeated).toEqual({ outcome: 'repeated', requestId: 'first' })
     expect(found).toBeDefined()
   })

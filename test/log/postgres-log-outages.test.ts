@@ -20,25 +20,25 @@ const ifUnavailable = (error: unknown) => {
 const LATE_MS = 3_000
 
 describeOnPostgres('The log of a server that goes away', () => {
-  let place: PostgresTestLog
+  let location: PostgresTestLog
   let proxy: CuttableProxy
   let writer: LogWriter
   let reader: LogReader
   let other: Bystander
 
   beforeEach(async () => {
-    place = await makePostgresTestLog()
-    proxy = await startProxy(place.url)
+    location = await makePostgresTestLog()
+    proxy = await startProxy(location.url)
     writer = await openPostgresLog({ url: proxy.url })
-    reader = await openPostgresLogReader(place.url)
-    other = await Bystander.connect(place)
+    reader = await openPostgresLogReader(location.url)
+    other = await Bystander.connect(location)
   })
   afterEach(async () => {
     await other.close()
     await reader.close()
     await writer.close()
     await proxy.stop()
-    await place.remove()
+    await location.remove()
   })
 
   const keyed = (requestId: string, key: string): NewEntry => {
@@ -66,7 +66,7 @@ describeOnPostgres('The log of a server that goes away', () => {
     ['database', { pathname: '/tidings_nowhere' }],
     ['user', { username: 'tidings_nobody', password: 'wrong' }],
   ])('cannot be opened while the server does not know its %s, which may pass', async (_what, changes) => {
-    const { href } = Object.assign(new URL(place.url), changes)
+    const { href } = Object.assign(new URL(location.url), changes)
     await expect(openPostgresLog({ url: href })).rejects.toMatchObject(UNAVAILABLE)
   })
 
@@ -84,7 +84,7 @@ describeOnPostgres('The log of a server that goes away', () => {
   it('stores a request once when its acknowledgement was lost and it is repeated with its key', async () => {
     await other.ask('begin')
     await other.append(newEntry('before'))
-    const lookout = await Bystander.connect(place)
+    const lookout = await Bystander.connect(location)
     const lost = writer.append(keyed('r1', 'k')).catch((error: unknown) => error)
     await lookout.othersWait()
     proxy.hold()
@@ -121,7 +121,7 @@ describeOnPostgres('The log of a server that goes away', () => {
   })
 
   it('configures each connection so that the server notices when this machine is gone', async () => {
-    const connections = new LogConnections(place.url, 1)
+    const connections = new LogConnections(location.url, 1)
     const names = ['tcp_user_timeout', 'tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count']
     const text = `select ${names.map((name) => `current_setting('${name}') as ${name}`).join(', ')}`
     const settings = await connections.ask({ text })

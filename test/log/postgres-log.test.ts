@@ -19,22 +19,22 @@ describeOnPostgres('A log', () => {
   describeLog('the PostgreSQL log', makePostgresTestLog)
 
   describe('the PostgreSQL log beside other users of the database', () => {
-    let place: PostgresTestLog
+    let location: PostgresTestLog
     let writer: LogWriter
     let reader: LogReader
     let other: Bystander
 
     beforeEach(async () => {
-      place = await makePostgresTestLog()
-      writer = await place.openWriter()
-      reader = await place.openReader()
-      other = await Bystander.connect(place)
+      location = await makePostgresTestLog()
+      writer = await location.openWriter()
+      reader = await location.openReader()
+      other = await Bystander.connect(location)
     })
     afterEach(async () => {
       await other.close()
       await reader.close()
       await writer.close()
-      await place.remove()
+      await location.remove()
     })
 
     it('shows no entry before an earlier one whose transaction commits late', async () => {
@@ -42,7 +42,7 @@ describeOnPostgres('A log', () => {
       await other.ask('begin')
       await other.append(newEntry('early'))
       const appended = writer.append(newEntry('late'))
-      const lookout = await Bystander.connect(place)
+      const lookout = await Bystander.connect(location)
       await lookout.othersWait()
       expect(idsOf(await readAll(reader))).toEqual(['first'])
       const settled = await reader.lowWatermark(FAR_FUTURE)
@@ -73,12 +73,12 @@ describeOnPostgres('A log', () => {
 
     it('assigns no position twice, even if the database has another default isolation level', async () => {
       await other.setDefault('default_transaction_isolation', 'repeatable read')
-      const later = await place.openWriter()
+      const later = await location.openWriter()
       await later.append(newEntry('first'))
       await other.ask('begin')
       await other.append(newEntry('early'))
       const appended = later.append(newEntry('late'))
-      const lookout = await Bystander.connect(place)
+      const lookout = await Bystander.connect(location)
       await lookout.othersWait()
       await other.ask('commit')
       await appended
@@ -107,7 +107,7 @@ describeOnPostgres('A log', () => {
     })
 
     it('stores all entries of several writers, at positions without gaps', async () => {
-      const writers = [writer, await place.openWriter(), await place.openWriter()]
+      const writers = [writer, await location.openWriter(), await location.openWriter()]
       const ids = writers.map((_, index) => numbered(index * 1_000, index * 1_000 + 400))
       const appendInTurn = async (to: LogWriter, own: readonly string[]) => {
         for (let from = 0; from < own.length; from += 20) {
@@ -124,7 +124,7 @@ describeOnPostgres('A log', () => {
     it('commits waiting entries together', async () => {
       const commits: [entries: number, events: number][] = []
       const counted = await openPostgresLog({
-        url: place.url,
+        url: location.url,
         onCommit: ({ entries, events }) => commits.push([entries, events]),
       })
       const idempotency = { key: 'k', hash: 'h' }
@@ -139,7 +139,7 @@ describeOnPostgres('A log', () => {
 
     it('splits waiting entries into batches, so that other writers need not wait long', async () => {
       const commits: number[] = []
-      const counted = await openPostgresLog({ url: place.url, onCommit: ({ entries }) => commits.push(entries) })
+      const counted = await openPostgresLog({ url: location.url, onCommit: ({ entries }) => commits.push(entries) })
       const body = Buffer.alloc(1024 * 1024)
       await Promise.all(numbered(0, 9).map((id) => counted.append(newEntry(id, { body }))))
       await Promise.all(numbered(10, 2_510).map((id) => counted.append(newEntry(id))))
@@ -205,22 +205,22 @@ describeOnPostgres('A log', () => {
 
   describe('segments of the PostgreSQL log', () => {
     const SEGMENT_MS = 20
-    let place: PostgresTestLog
+    let location: PostgresTestLog
     let writer: LogWriter
     let reader: LogReader
     let other: Bystander
 
     beforeEach(async () => {
-      place = await makePostgresTestLog()
-      writer = await openPostgresLog({ url: place.url, segmentMs: SEGMENT_MS })
-      reader = await place.openReader()
-      other = await Bystander.connect(place)
+      location = await makePostgresTestLog()
+      writer = await openPostgresLog({ url: location.url, segmentMs: SEGMENT_MS })
+      reader = await location.openReader()
+      other = await Bystander.connect(location)
     })
     afterEach(async () => {
       await other.close()
       await reader.close()
       await writer.close()
-      await place.remove()
+      await location.remove()
     })
 
     const listSegments = () => {
@@ -319,7 +319,7 @@ describeOnPostgres('A log', () => {
       async (_when, before) => {
         const startsAt = 1_000_000
         await other.setClock(startsAt)
-        const late = await openPostgresLog({ url: place.url, segmentMs: SEGMENT_MS })
+        const late = await openPostgresLog({ url: location.url, segmentMs: SEGMENT_MS })
         const cursors = new Map<number, number>()
         const seen: string[] = []
         const readOn = async () => {

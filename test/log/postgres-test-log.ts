@@ -7,21 +7,21 @@ import { appendEntries } from '../../src/log/postgres/postgres-log-table.ts'
 import { openPostgresLog } from '../../src/log/postgres/postgres-log.ts'
 import type { TestLog } from './log-contract.ts'
 import { until } from '../support/server.ts'
-import { makePlace } from '../support/stores.ts'
+import { makeLocation } from '../support/stores.ts'
 
 export interface PostgresTestLog extends TestLog {
   readonly url: string
 }
 
 export async function makePostgresTestLog(): Promise<PostgresTestLog> {
-  const place = await makePlace('postgres')
-  const url = place.databaseUrl as string
+  const location = await makeLocation('postgres')
+  const url = location.databaseUrl as string
   return {
     url,
     stampsReceipt: true,
     openWriter: (bounds) => openPostgresLog({ url, bounds }),
     openReader: () => openPostgresLogReader(url),
-    remove: () => place.remove(),
+    remove: () => location.remove(),
   }
 }
 

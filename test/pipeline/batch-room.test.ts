@@ -15,23 +15,23 @@ import {
   SMALL_ENTRY_BYTES,
 } from '../../src/pipeline/follower/batch-room.ts'
 import { newEntry } from '../log/log-contract.ts'
-import { makePlace, type TestPlace } from '../support/stores.ts'
+import { makeLocation, type TestLocation } from '../support/stores.ts'
 
 describe('A batch', () => {
-  let place: TestPlace
+  let location: TestLocation
   let log: LogWriter
   let logReader: LogReader
 
   beforeEach(async () => {
-    place = await makePlace('sqlite')
-    const path = join(place.dataDir, LOG_FILE)
+    location = await makeLocation('sqlite')
+    const path = join(location.dataDir, LOG_FILE)
     log = openSqliteLog({ path })
     logReader = openSqliteLogReader(path)
   })
   afterEach(async () => {
     await log.close()
     await logReader.close()
-    await place.remove()
+    await location.remove()
   })
 
   interface EntryTemplate {

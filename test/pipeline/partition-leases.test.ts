@@ -4,23 +4,23 @@ import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { PartitionLeases } from '../../src/pipeline/follower/partition-leases.ts'
 import { countPipelines, endMembership, renewLeases } from '../../src/store/entries/partition-leases.ts'
 import type { Database } from '../../src/store/store.ts'
-import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 const PARTITIONS = 8
 const HOUR_MS = 60 * 60 * 1000
 const byNumber = (left: number, right: number) => left - right
 
 describeOnPostgres('Leases of partitions', () => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
 
   beforeEach(async () => {
-    place = await makeStore('postgres')
-    database = await openTestDatabase(place)
+    location = await makeStore('postgres')
+    database = await openTestDatabase(location)
   })
   afterEach(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   const renew = (holder: string) => {

@@ -40,7 +40,7 @@ describeEachStore('The pipeline', (kind) => {
   }
 
   /** Stores an event under the numbers of the entry at `position`, so that the entry cannot be applied. */
-  async function takePlaceOf(position: number): Promise<void> {
+  async function replaceEntry(position: number): Promise<void> {
     const event: StoredEvent = {
       id: position * EVENTS_PER_ENTRY_MAX,
       givenId: null,
@@ -74,7 +74,7 @@ describeEachStore('The pipeline', (kind) => {
   it('rolls back the whole batch when a step fails', async () => {
     const ids = await bench.append(events('c1', { action: 'A' }), events('c2', { action: 'B' }))
     const entries = await bench.readNew()
-    await takePlaceOf(entries[1]?.position as number)
+    await replaceEntry(entries[1]?.position as number)
     const batch = await readBatch(bench.database, entries, { now: NOW })
     await expect(applyBatch(bench.database, batch, { from: [start] })).rejects.toThrow(StoreError)
     expect(await hasUsers(bench.database, bench.workspaceId)).toBe(false)
@@ -115,7 +115,7 @@ describeEachStore('The pipeline', (kind) => {
   it('parks an entry that cannot be applied with its reason and continues with the rest', async () => {
     const ids = await bench.append(...numbered(9))
     const taken = (await bench.readNew())[4]?.position as number
-    await takePlaceOf(taken)
+    await replaceEntry(taken)
     const { failures } = await bench.follow()
     expect(failures).toEqual([`entry ${taken} cannot be applied and was parked`])
     expect(await actionsOf('c1')).toEqual(['e0', 'e1', 'e2', 'e3', 'e5', 'e6', 'e7', 'e8'])
@@ -181,7 +181,7 @@ describeEachStore('The pipeline', (kind) => {
     await bench.append(...numbered(64))
     const entries = await bench.readNew()
     const bad = [0, 17, 18, 63]
-    for (const index of bad) await takePlaceOf(entries[index]?.position as number)
+    for (const index of bad) await replaceEntry(entries[index]?.position as number)
     await bench.follow()
     expect(await actionsOf('c1')).toHaveLength(60)
     const parked = await listParkedEntries(bench.database, start, 100)

@@ -17,7 +17,7 @@ import { WriterLock } from '../../src/runtime/writer-lock.ts'
 import { newEntry } from '../log/log-contract.ts'
 import { describeWithNats, startNatsServers, type NatsServers } from '../support/nats-servers.ts'
 import { until } from '../support/server.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 /** The number of parked entries in the reports to operators; NaN when a report says anything else. */
 function countReportedParked(failures: readonly string[]): number {
@@ -30,15 +30,15 @@ function countReportedParked(failures: readonly string[]): number {
 describeWithNats('A log that may hold an entry twice', () => {
   describeEachStore('followed', (kind) => {
     let servers: NatsServers
-    let place: TestPlace
+    let location: TestLocation
     let database: Database
     let stream: LogStream
     let reader: LogReader
 
     beforeEach(async () => {
       servers = await startNatsServers()
-      place = await makeStore(kind)
-      database = await openTestDatabase(place)
+      location = await makeStore(kind)
+      database = await openTestDatabase(location)
       await createWorkspace(database, 'main', {}, Date.now())
       stream = await openLogStream(servers.url)
       reader = await openJetStreamLogReader({ url: servers.url })
@@ -47,7 +47,7 @@ describeWithNats('A log that may hold an entry twice', () => {
       await reader.close()
       await stream.close()
       await database.close()
-      await place.remove()
+      await location.remove()
       await servers.remove()
     })
 

@@ -11,7 +11,7 @@ import type { Database } from '../../src/store/store.ts'
 import { listNewestIdentifiers } from '../../src/store/users/user-identities.ts'
 import { findUsersWithAliases, findUser, listUserIds, type User } from '../../src/store/users/users.ts'
 import { listEventsOf } from '../../src/store/users/events.ts'
-import { makeStore, openTestDatabase, describeEachStore, type StoreKind, type TestPlace } from '../support/stores.ts'
+import { makeStore, openTestDatabase, describeEachStore, type StoreKind, type TestLocation } from '../support/stores.ts'
 import { modelUsers, type ModelEntry, type ModelUser } from './user-model.ts'
 
 const SETTINGS: WorkspaceSettings = { ...DEFAULT_SETTINGS, name: 'test', identityResolution: ['mobile', 'card'] }
@@ -20,7 +20,7 @@ const RUNS: Readonly<Record<StoreKind, number>> = { sqlite: 250, postgres: 100 }
 type Ids = Readonly<Record<string, string>>
 
 describeEachStore('Identity resolution', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
   let made = 0
   let workspaceId: string
@@ -28,12 +28,12 @@ describeEachStore('Identity resolution', (kind) => {
   let singleAliasUsers: ReadonlyMap<number, number>
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
   })
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
   beforeEach(() => void (workspaceId = `w${++made}`))
 

@@ -10,10 +10,10 @@ import type { Database } from '../../src/store/store.ts'
 import { WriterLock } from '../../src/runtime/writer-lock.ts'
 import { startProxy, type CuttableProxy } from '../support/cuttable-proxy.ts'
 import { until } from '../support/server.ts'
-import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 describeOnPostgres('A pipeline that starts while the database is away', () => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
   let log: LogWriter
   let proxy: CuttableProxy
@@ -21,15 +21,15 @@ describeOnPostgres('A pipeline that starts while the database is away', () => {
   let reported: string[]
 
   beforeEach(async () => {
-    place = await makeStore('postgres')
-    database = await openTestDatabase(place)
+    location = await makeStore('postgres')
+    database = await openTestDatabase(location)
     await createWorkspace(database, 'main', {}, Date.now())
-    log = await openPostgresLog({ url: place.databaseUrl as string })
-    proxy = await startProxy(place.databaseUrl as string)
+    log = await openPostgresLog({ url: location.databaseUrl as string })
+    proxy = await startProxy(location.databaseUrl as string)
     proxy.cut()
     reported = []
     pipeline = startPipeline({
-      location: { dataDir: place.dataDir, databaseUrl: proxy.url, natsUrl: undefined },
+      location: { dataDir: location.dataDir, databaseUrl: proxy.url, natsUrl: undefined },
       writerLock: new WriterLock().shared,
       onApplied: () => {},
       onFailed: (what) => void reported.push(what),
@@ -42,7 +42,7 @@ describeOnPostgres('A pipeline that starts while the database is away', () => {
     await proxy.stop()
     await log.close()
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   /** Tracks an event and makes the database reachable again. */

@@ -10,7 +10,7 @@ import { findReceipt } from '../../src/store/entries/request-receipts.ts'
 import type { Database } from '../../src/store/store.ts'
 import { WriterLock } from '../../src/runtime/writer-lock.ts'
 import { until } from '../support/server.ts'
-import { makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 
@@ -62,7 +62,7 @@ class LongWait extends Wakeup {
 }
 
 describe('A follower of the log', () => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
   let log: LogWriter
   let logReader: LogReader
@@ -70,14 +70,14 @@ describe('A follower of the log', () => {
   let wakeup: LongWait
 
   beforeEach(async () => {
-    place = await makeStore('sqlite')
-    database = await openTestDatabase(place)
+    location = await makeStore('sqlite')
+    database = await openTestDatabase(location)
     await createWorkspace(database, 'main', {}, Date.now())
     const shared = makeWakeupState()
     wakeup = new LongWait(shared)
     const wake = wakerOf(shared, () => wakeup.wake())
-    log = await openLog({ ...place, natsUrl: undefined }, { onCommit: wake, keys: idempotencyKeysIn(database) })
-    logReader = await openLogReader({ ...place, natsUrl: undefined })
+    log = await openLog({ ...location, natsUrl: undefined }, { onCommit: wake, keys: idempotencyKeysIn(database) })
+    logReader = await openLogReader({ ...location, natsUrl: undefined })
     const writerLock = new WriterLock()
     const [onBatch, onFailure] = [() => {}, () => {}]
     follower = new LogFollower({ database, logReader, writerLock, wakeup, clock: Date.now, onBatch, onFailure })
@@ -88,7 +88,7 @@ describe('A follower of the log', () => {
     await log.close()
     await logReader.close()
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   async function append(requestId: string): Promise<void> {

@@ -23,8 +23,8 @@ const SECOND_PAUSE_MS = 800
 const NOWHERE = 999_999
 
 it('The backfill stops at once during a pause', async () => {
-  const place = await makeStore('sqlite')
-  const database = await openTestDatabase(place)
+  const location = await makeStore('sqlite')
+  const database = await openTestDatabase(location)
   await database.close()
   const hasFailed = Promise.withResolvers<void>()
   let failures = 0
@@ -37,7 +37,7 @@ it('The backfill stops at once during a pause', async () => {
   const stoppedAt = performance.now()
   await backfill.stop()
   expect(performance.now() - stoppedAt).toBeLessThan(SECOND_PAUSE_MS / 2)
-  await place.remove()
+  await location.remove()
 })
 
 it('Failed work pauses twice as long each time, up to a minute, until it succeeds', () => {

@@ -6,30 +6,30 @@ import { environmentOf, runJson, startServing } from '../support/program.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { until } from '../support/server.ts'
 import { LOAD_SETTINGS, StatisticsLoad, type LoadKeys } from '../support/statistics/statistics-load.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 const ROUNDS = 5
 /** How long the process lives after the first acknowledgement of a round. */
 const ALIVE_MS = [0, 700] as const
 
 describeEachStore('The campaign statistics of a killed server', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let keys: LoadKeys
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    const database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    const database = await openTestDatabase(location)
     keys = await createWorkspace(database, 'main', LOAD_SETTINGS, Date.now())
     await database.close()
   })
-  afterAll(() => place.remove())
+  afterAll(() => location.remove())
 
   it('count everything it acknowledged exactly once', { timeout: 120_000 }, async () => {
     const seed = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000)
     process.stderr.write(`crash test of statistics on ${kind}: CRASH_SEED=${seed}\n`)
     const random = seededRandom(seed)
     const load = new StatisticsLoad(random, keys)
-    const environment = environmentOf(place)
+    const environment = environmentOf(location)
     for (let round = 0; round < ROUNDS; round++) {
       const server = await startServing(environment)
       const { url } = server.started

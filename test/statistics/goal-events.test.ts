@@ -8,7 +8,7 @@ import { judgeAtOnce, judgeEvents } from '../../src/statistics/goal-events.ts'
 import { addEvents, listNamedEvents, type StoredEvent } from '../../src/store/users/events.ts'
 import type { Database } from '../../src/store/store.ts'
 import { watchRows } from '../support/record-queries.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 const EVENTS = 60
 const FILLING_BYTES = 100_000
@@ -23,12 +23,12 @@ const RARE = toGoal('rare', 'Order Returned', [{ attribute: 'amount', operator: 
 const CATALOG = toCatalog([[ANY, LARGE], [RARE], [ANY]], { campaign: 3, goals: [LARGER] })
 
 describeEachStore('Goal events', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
     const numbers = Array.from({ length: EVENTS }, (_, index) => index)
     const events = ['Order Placed', 'Order Returned', 'Visited'].flatMap((action, index) => {
       return numbers.map((number) => toEvent(index * EVENTS + number, action, number))
@@ -37,7 +37,7 @@ describeEachStore('Goal events', (kind) => {
   })
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   const named = (actions: readonly string[]) => {

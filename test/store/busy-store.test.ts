@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open-database.ts'
 import { openPostgresDatabase } from '../../src/store/postgres/postgres-database.ts'
 import { WRITE_WAIT_MS, type Database } from '../../src/store/store.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 /** Enough that the test times out if each change waits for the previous one. */
 const CHANGES = 4
@@ -12,19 +12,19 @@ const LONGER_THAN_ANY_WAIT_MS = WRITE_WAIT_MS * 3
 const UNAVAILABLE = { code: 'unavailable', retryAfterSeconds: 1 }
 
 describeEachStore('A busy store', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
   let other: Database
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
-    other = openDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
+    other = openDatabase(location)
   })
   afterAll(async () => {
     await other.close()
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   /** Holds a lock in a transaction of its own until the work is done. */
@@ -69,7 +69,7 @@ describeEachStore('A busy store', (kind) => {
   if (kind === 'sqlite') return
 
   it('leaves connections to others while many changes wait for one lock, and carries out all of them', async () => {
-    const narrow = openPostgresDatabase({ url: place.databaseUrl as string, connectionsMax: 3 })
+    const narrow = openPostgresDatabase({ url: location.databaseUrl as string, connectionsMax: 3 })
     const done: number[] = []
     const changes = Array.from({ length: 20 }, (_, number) => number)
     const change = (number: number) => {
@@ -91,7 +91,7 @@ describeEachStore('A busy store', (kind) => {
   })
 
   it('limits the time in the queue to the time limit for a lock', async () => {
-    const hasty = openPostgresDatabase({ url: place.databaseUrl as string, writeWaitMs: 200 })
+    const hasty = openPostgresDatabase({ url: location.databaseUrl as string, writeWaitMs: 200 })
     const lock = () => hasty.write((store) => store.lock('busy'))
     await whileLocked(other, async () => {
       const answers = await Promise.allSettled(Array.from({ length: 10 }, lock))
@@ -106,7 +106,7 @@ describeEachStore('A busy store', (kind) => {
     'rejects queries as unavailable when no connection becomes free in time',
     { timeout: LONGER_THAN_ANY_WAIT_MS },
     async () => {
-      const narrow = openPostgresDatabase({ url: place.databaseUrl as string, connectionsMax: 1 })
+      const narrow = openPostgresDatabase({ url: location.databaseUrl as string, connectionsMax: 1 })
       await whileLocked(narrow, async () => {
         await expect(sql`select 1`.execute(narrow.query)).rejects.toMatchObject(UNAVAILABLE)
       })

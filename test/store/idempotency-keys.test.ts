@@ -2,24 +2,24 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { idempotencyKeysIn } from '../../src/store/entries/idempotency-keys.ts'
 import type { Database } from '../../src/store/store.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 const NOW = 1_790_000_000_000
 const LIFETIME_MS = 1_000
 
 describeEachStore('Idempotency keys', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
   let keys: ReturnType<typeof idempotencyKeysIn>
 
   beforeEach(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
     keys = idempotencyKeysIn(database)
   })
   afterEach(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   const claimOf = (requestId: string, changes: { key?: string; workspaceId?: string; receivedAt?: number } = {}) => {
@@ -67,7 +67,7 @@ describeEachStore('Idempotency keys', (kind) => {
   })
 
   it('have one holder each when many requests claim them at the same time', async () => {
-    const others = await openTestDatabase(place)
+    const others = await openTestDatabase(location)
     const othersKeys = idempotencyKeysIn(others)
     const groups = Array.from({ length: 20 }, (_, group) => {
       const claims = Array.from({ length: 30 }, (_value, index) => claimOf(`r${group}`, { key: `k${index}` }))

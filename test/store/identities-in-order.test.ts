@@ -10,7 +10,7 @@ import {
   type StoredIdentity,
 } from '../../src/store/users/user-identities.ts'
 import { until } from '../support/server.ts'
-import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 const NOW = Date.parse('2026-05-04T10:00:00Z')
 const byValue = (left: StoredIdentity, right: StoredIdentity) => (left.value < right.value ? -1 : 1)
@@ -34,16 +34,16 @@ function makeIdentities(count: number): StoredIdentity[] {
 }
 
 describeOnPostgres('New identities', () => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
 
   beforeEach(async () => {
-    place = await makeStore('postgres')
-    database = await openTestDatabase(place)
+    location = await makeStore('postgres')
+    database = await openTestDatabase(location)
   })
   afterEach(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   it.each([

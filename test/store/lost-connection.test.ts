@@ -5,7 +5,7 @@ import { openPostgresDatabase } from '../../src/store/postgres/postgres-database
 import type { Database } from '../../src/store/store.ts'
 import { startProxy, type CuttableProxy } from '../support/cuttable-proxy.ts'
 import { until } from '../support/server.ts'
-import { describeOnPostgres, makePlace, type TestPlace } from '../support/stores.ts'
+import { describeOnPostgres, makeLocation, type TestLocation } from '../support/stores.ts'
 
 /** Long enough for the database to notice that nobody reads its response. */
 const LOCK_WAIT_MS = 45_000
@@ -16,22 +16,22 @@ const ifUnavailable = (error: unknown) => {
 }
 
 describeOnPostgres('A lost connection', () => {
-  let place: TestPlace
+  let location: TestLocation
   let proxy: CuttableProxy
   let database: Database
   let direct: Database
 
   beforeAll(async () => {
-    place = await makePlace('postgres')
-    proxy = await startProxy(place.databaseUrl as string)
+    location = await makeLocation('postgres')
+    proxy = await startProxy(location.databaseUrl as string)
     database = openPostgresDatabase({ url: proxy.url })
-    direct = openPostgresDatabase({ url: place.databaseUrl as string })
+    direct = openPostgresDatabase({ url: location.databaseUrl as string })
   })
   afterAll(async () => {
     await database.close()
     await direct.close()
     await proxy.stop()
-    await place.remove()
+    await location.remove()
   })
 
   const ask = () => sql<{ one: number }>`select 1 as one`.execute(database.query)
@@ -112,19 +112,19 @@ describeOnPostgres('A lost connection', () => {
 
 describeOnPostgres('A database that does not respond in time', () => {
   const ANSWER_WAIT_MS = 4_000
-  let place: TestPlace
+  let location: TestLocation
   let proxy: CuttableProxy
   let database: Database
 
   beforeAll(async () => {
-    place = await makePlace('postgres')
-    proxy = await startProxy(place.databaseUrl as string)
+    location = await makeLocation('postgres')
+    proxy = await startProxy(location.databaseUrl as string)
     database = openPostgresDatabase({ url: proxy.url, connectionsMax: 3, answerWaitMs: ANSWER_WAIT_MS })
   })
   afterAll(async () => {
     await database.close()
     await proxy.stop()
-    await place.remove()
+    await location.remove()
   })
 
   const ask = () => sql<{ one: number }>`select 1 as one`.execute(database.query)

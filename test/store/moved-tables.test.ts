@@ -12,13 +12,13 @@ const TABLE_NAMES = {
 }
 
 async function inNewDatabase(kind: 'sqlite' | 'postgres', look: (database: Database) => Promise<void>): Promise<void> {
-  const place = await makeStore(kind)
-  const database = await openTestDatabase(place)
+  const location = await makeStore(kind)
+  const database = await openTestDatabase(location)
   try {
     await look(database)
   } finally {
     await database.close()
-    await place.remove()
+    await location.remove()
   }
 }
 

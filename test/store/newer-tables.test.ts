@@ -26,9 +26,9 @@ import { expectRefusal, startServer, until } from '../support/server.ts'
 import {
   describeEachStore,
   describeOnPostgres,
-  makePlace,
+  makeLocation,
   openTestDatabase,
-  type TestPlace,
+  type TestLocation,
 } from '../support/stores.ts'
 
 const LATER = { name: '9999-later', applied_at: 1 }
@@ -43,7 +43,7 @@ const PARTITIONS = 32
 const ANSWER_WAIT_MS = 1_050
 const SLOW_SECONDS = 1.2
 
-let place: TestPlace
+let location: TestLocation
 let database: Database
 const closers: (() => Promise<unknown> | void)[] = []
 
@@ -53,20 +53,20 @@ afterEach(async () => {
 
 describeEachStore('Tables that another process is migrating', (kind) => {
   beforeEach(async () => {
-    place = await makePlace(kind)
-    closers.push(() => place.remove())
-    database = openDatabase(place, { writeWaitMs: 50 })
+    location = await makeLocation(kind)
+    closers.push(() => location.remove())
+    database = openDatabase(location, { writeWaitMs: 50 })
     closers.push(() => database.close())
   })
 
   /** Takes the lock that a process holds while it migrates tables. Returns a function that releases it. */
   async function holdTables(): Promise<() => Promise<unknown> | void> {
-    if (place.databaseUrl === undefined) {
-      const file = new SqliteFile(statePathOf(place))
+    if (location.databaseUrl === undefined) {
+      const file = new SqliteFile(statePathOf(location))
       file.exec('begin immediate')
       return () => void file.close()
     }
-    const client = new Client({ connectionString: place.databaseUrl })
+    const client = new Client({ connectionString: location.databaseUrl })
     await client.connect()
     await client.query(`begin; select pg_advisory_xact_lock(hashtextextended('migrations', 0))`)
     return () => client.end()
@@ -85,9 +85,9 @@ describeEachStore('Tables that another process is migrating', (kind) => {
 
 describeEachStore('Tables of another version', (kind) => {
   beforeEach(async () => {
-    place = await makePlace(kind)
-    closers.push(() => place.remove())
-    database = openDatabase(place)
+    location = await makeLocation(kind)
+    closers.push(() => location.remove())
+    database = openDatabase(location)
     closers.push(() => database.close())
   })
 
@@ -106,7 +106,7 @@ describeEachStore('Tables of another version', (kind) => {
   it('are refused with advice, and left unchanged, if an unreleased draft made them', async () => {
     await migrate(database, 1)
     const steps = () => database.query.selectFrom('migrations').selectAll().orderBy('name').execute()
-    await makeDraft(place)
+    await makeDraft(location)
     const before = await steps()
     const message =
       'The store was made by an unreleased draft of Tidings and cannot be upgraded. ' +
@@ -137,9 +137,9 @@ describeEachStore('A server whose tables are newer than the program', (kind) => 
 
 describeOnPostgres('A pipeline whose tables are newer than the program', () => {
   it('releases its partitions, and leases none', async () => {
-    place = await makePlace('postgres')
-    closers.push(() => place.remove())
-    database = await openTestDatabase(place)
+    location = await makeLocation('postgres')
+    closers.push(() => location.remove())
+    database = await openTestDatabase(location)
     closers.push(() => database.close())
     const failures: unknown[] = []
     const onFailure = (error: unknown) => void failures.push(error)
@@ -200,7 +200,7 @@ describeEachStore('Entries of the log while the tables are newer than the progra
   })
 
   it('delay a migration until the batch that applies them is complete', async () => {
-    const own = openDatabase(bench.place, { writeWaitMs: 50 })
+    const own = openDatabase(bench.location, { writeWaitMs: 50 })
     closers.push(() => own.close())
     const applied = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
@@ -221,9 +221,9 @@ describeEachStore('Entries of the log while the tables are newer than the progra
 
 describeOnPostgres('Migrations', () => {
   it('may take longer than a statement of an operation', async () => {
-    place = await makePlace('postgres')
-    closers.push(() => place.remove())
-    const client = new Client({ connectionString: place.databaseUrl })
+    location = await makeLocation('postgres')
+    closers.push(() => location.remove())
+    const client = new Client({ connectionString: location.databaseUrl })
     await client.connect()
     await client.query(`
       create function wait_once() returns event_trigger language plpgsql as $$ begin
@@ -231,7 +231,7 @@ describeOnPostgres('Migrations', () => {
       end $$;
       create event trigger slow on ddl_command_start when tag in ('CREATE TABLE') execute function wait_once();`)
     await client.end()
-    database = openPostgresDatabase({ url: place.databaseUrl as string, answerWaitMs: ANSWER_WAIT_MS })
+    database = openPostgresDatabase({ url: location.databaseUrl as string, answerWaitMs: ANSWER_WAIT_MS })
     closers.push(() => database.close())
     await expect(migrate(database, 1)).resolves.toBeUndefined()
   })

@@ -3,19 +3,19 @@ import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { Database, Store } from '../../src/store/store.ts'
-import { makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+import { makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
-let place: TestPlace
+let location: TestLocation
 let database: Database
 
 beforeEach(async () => {
-  place = await makeStore('sqlite')
-  database = await openTestDatabase(place)
+  location = await makeStore('sqlite')
+  database = await openTestDatabase(location)
 })
 afterEach(async () => {
   vi.restoreAllMocks()
   await database.close()
-  await place.remove()
+  await location.remove()
 })
 
 /** The library makes a function for the rows of a statement, and another one each time SQLite has recompiled it. */
@@ -25,7 +25,7 @@ function countCompiled(): () => number {
 }
 
 it('SQLite recompiles a statement whose limit is a parameter each time the limit is bound', () => {
-  const file = new SqliteFile(join(place.dataDir, 'other.db'))
+  const file = new SqliteFile(join(location.dataDir, 'other.db'))
   const statement = file.prepare('select name from sqlite_schema limit ?')
   file.exec('create table some (name text)')
   const compiled = countCompiled()

@@ -14,9 +14,9 @@ import { WriterLock } from '../../src/runtime/writer-lock.ts'
 import {
   describeEachStore,
   describeOnPostgres,
-  makePlace,
+  makeLocation,
   openTestDatabase,
-  type TestPlace,
+  type TestLocation,
 } from '../support/stores.ts'
 
 const insertCursor = ({ query }: Store, name: string, position: number) => {
@@ -29,17 +29,17 @@ const MIB = 1024 * 1024
 const gate = () => Promise.withResolvers<void>()
 
 describeEachStore('The store', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
 
   beforeAll(async () => {
-    place = await makePlace(kind)
-    database = await openTestDatabase(place)
+    location = await makeLocation(kind)
+    database = await openTestDatabase(location)
   })
   afterEach(() => database.write(({ query }) => query.deleteFrom('cursors').execute()))
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   describe('a transaction', () => {
@@ -185,10 +185,10 @@ describeEachStore('The store', (kind) => {
   })
 
   describe('migrations', () => {
-    let fresh: TestPlace
+    let fresh: TestLocation
     const opened: Database[] = []
 
-    beforeEach(async () => void (fresh = await makePlace(kind)))
+    beforeEach(async () => void (fresh = await makeLocation(kind)))
     afterEach(async () => {
       await Promise.all(opened.splice(0).map((other) => other.close()))
       await fresh.remove()
@@ -222,16 +222,16 @@ describeEachStore('The store', (kind) => {
 })
 
 describe('The SQLite store', () => {
-  let place: TestPlace
-  beforeEach(async () => void (place = await makePlace('sqlite')))
-  afterEach(() => place.remove())
+  let location: TestLocation
+  beforeEach(async () => void (location = await makeLocation('sqlite')))
+  afterEach(() => location.remove())
 
   it('lets writers on several threads and connections take turns, and loses no update', async () => {
     const writerLock = new WriterLock()
     const databases = [
-      openDatabase(place, { ownThread: true, writerLock }),
-      openDatabase(place, { writerLock, durable: false }),
-      openDatabase(place),
+      openDatabase(location, { ownThread: true, writerLock }),
+      openDatabase(location, { writerLock, durable: false }),
+      openDatabase(location),
     ]
     const [first] = databases as [Database]
     await migrate(first, 1)
@@ -253,7 +253,7 @@ describe('The SQLite store', () => {
 
   it('syncs each commit to disk before it returns, unless the log holds the same data', async () => {
     const levels = [{}, { ownThread: true }, { durable: false }].map(async (options) => {
-      const database = openDatabase(place, options)
+      const database = openDatabase(location, options)
       const { rows } = await database.write(({ query }) => sql`pragma synchronous`.execute(query))
       await database.close()
       return rows
@@ -263,7 +263,7 @@ describe('The SQLite store', () => {
   })
 
   it('shrinks a write-ahead log that grew during a long read', async () => {
-    const path = join(place.dataDir, STATE_FILE)
+    const path = join(location.dataDir, STATE_FILE)
     const [writer, reader] = [new SqliteConnection(path, { durable: false }), new SqliteFile(path)]
     writer.execute('create table things (bytes)', [])
     const commit = () => writer.execute('insert into things values (zeroblob(?))', [10 * MIB])
@@ -293,16 +293,16 @@ describe('The SQLite store', () => {
 })
 
 describeOnPostgres('The PostgreSQL store', () => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
 
   beforeEach(async () => {
-    place = await makePlace('postgres')
-    database = openDatabase(place)
+    location = await makeLocation('postgres')
+    database = openDatabase(location)
   })
   afterEach(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   it('uses read committed isolation, even if the database has another default', async () => {
@@ -310,7 +310,7 @@ describeOnPostgres('The PostgreSQL store', () => {
       `format('alter database %I set default_transaction_isolation = serializable', current_database())`,
     )
     await sql`do $$ begin execute ${change}; end $$`.execute(database.query)
-    const later = openDatabase(place)
+    const later = openDatabase(location)
     const ask = async ({ query }: Store) => {
       const { rows } = await sql`select current_setting('transaction_isolation') as isolation`.execute(query)
       return rows
@@ -334,12 +334,12 @@ describeOnPostgres('The PostgreSQL store', () => {
   })
 
   it('refuses a database whose encoding cannot store every text', async () => {
-    const url = new URL(place.databaseUrl as string)
+    const url = new URL(location.databaseUrl as string)
     const name = `${url.pathname.slice(1)}_latin1`
     const made = `create database ${name} encoding 'LATIN1' locale 'C' template template0`
     await sql.raw(made).execute(database.query)
     url.pathname = `/${name}`
-    const narrow = openDatabase({ ...place, databaseUrl: url.href })
+    const narrow = openDatabase({ ...location, databaseUrl: url.href })
     try {
       await expect(migrate(narrow, 1)).rejects.toThrow('has the encoding LATIN1, which cannot store every character')
       expect(await findTables(narrow)).toBe('none')

@@ -27,7 +27,7 @@ export interface TestEntry {
 }
 
 export interface PipelineBench {
-  readonly place: DatabaseLocation
+  readonly location: DatabaseLocation
   readonly database: Database
   readonly log: LogWriter
   readonly logReader: LogReader
@@ -59,16 +59,16 @@ export interface Followed {
 export const NOW = Date.parse('2026-05-04T10:00:00.000Z')
 
 export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench> {
-  const place = await makeStore(kind)
-  const database = await openTestDatabase(place)
-  const logPath = join(place.dataDir, LOG_FILE)
+  const location = await makeStore(kind)
+  const database = await openTestDatabase(location)
+  const logPath = join(location.dataDir, LOG_FILE)
   const log = openSqliteLog({ path: logPath })
   const logReader = openSqliteLogReader(logPath)
   const cursor = () => findCursor(database, PIPELINE_CURSOR)
   let appended = 0
   let workspaces = 0
   return {
-    place,
+    location,
     database,
     log,
     logReader,
@@ -98,7 +98,7 @@ export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench>
     readNew: async () => logReader.read(await cursor(), { entries: 10_000, bytes: 64 * 1024 * 1024 }),
     cursor,
     async follow(followers = 1) {
-      const opened = Array.from({ length: followers }, () => openDatabase(place))
+      const opened = Array.from({ length: followers }, () => openDatabase(location))
       const followed = { batches: [] as AppliedBatch[], failures: [] as string[] }
       const running = opened.map((own) => startFollower(own, logReader, followed))
       const end = await logReader.lastPosition()
@@ -108,7 +108,7 @@ export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench>
       return followed
     },
     startFollower() {
-      const own = openDatabase(place)
+      const own = openDatabase(location)
       const followed = { batches: [] as AppliedBatch[], failures: [] as string[] }
       const follower = startFollower(own, logReader, followed)
       const stop = async () => {
@@ -124,7 +124,7 @@ export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench>
       await log.close()
       await logReader.close()
       await database.close()
-      await place.remove()
+      await location.remove()
     },
   }
 }

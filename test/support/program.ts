@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { inject } from 'vitest'
 import type { Fault } from '../../src/core/app-error.ts'
 import { endWithTests } from './end-with-tests.ts'
-import type { TestPlace } from './stores.ts'
+import type { TestLocation } from './stores.ts'
 import { until } from './server.ts'
 
 export const BIN = inject('builtProgram')
@@ -44,8 +44,8 @@ export function failureOf({ status, body }: EndedJson) {
   return error && { status, code: error.code, message: error.message, fields: error.details.map(({ field }) => field) }
 }
 
-/** The settings by which a program finds a place for tests. */
-export function environmentOf({ dataDir, databaseUrl }: Pick<TestPlace, 'dataDir' | 'databaseUrl'>): Environment {
+/** The environment of a program that uses this store. */
+export function environmentOf({ dataDir, databaseUrl }: Pick<TestLocation, 'dataDir' | 'databaseUrl'>): Environment {
   return { DATA_DIR: dataDir, ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }) }
 }
 

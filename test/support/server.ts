@@ -13,7 +13,7 @@ import type { Database } from '../../src/store/store.ts'
 import { saveSettings } from '../../src/store/workspaces/workspaces.ts'
 import { DEFAULT_SETTINGS, LIMIT_DEFAULTS } from '../../src/core/workspace.ts'
 import { requireDescribed } from './described-answers.ts'
-import { makePlace, makeStore, type StoreKind, type TestPlace } from './stores.ts'
+import { makeLocation, makeStore, type StoreKind, type TestLocation } from './stores.ts'
 
 export interface TestWorkspace {
   readonly id: string
@@ -61,7 +61,7 @@ export interface TestServer {
 export interface StartOptions extends Partial<Pick<ServeOptions, 'withPipeline' | 'diagnostics' | 'httpLimits'>> {
   /** A server whose PostgreSQL this one uses too, as another machine would; this one stops before that one. */
   readonly beside?: TestServer
-  /** A place that exists already, with its workspace if it has one, and is kept when the server stops. */
+  /** A store that exists already, perhaps with a workspace. It stays when the server stops. */
   readonly at?: DatabaseLocation & { readonly workspace?: TestWorkspace }
 }
 
@@ -74,13 +74,17 @@ export async function startServer(
   options: StartOptions = {},
 ): Promise<TestServer> {
   const { beside, at, ...serveOptions } = options
-  const place = at ? { ...at, remove: async () => {} } : beside ? await placeBeside(beside) : await makeStore(kind)
+  const location = at
+    ? { ...at, remove: async () => {} }
+    : beside
+      ? await locationBeside(beside)
+      : await makeStore(kind)
   let now: number | undefined
   const config = readConfig({
     PORT: '0',
-    DATA_DIR: place.dataDir,
+    DATA_DIR: location.dataDir,
     FAST_PATH: process.env['TEST_FAST_PATH'],
-    ...(place.databaseUrl !== undefined && { DATABASE_URL: place.databaseUrl }),
+    ...(location.databaseUrl !== undefined && { DATABASE_URL: location.databaseUrl }),
     ...environment,
   })
   const diagnostics = options.diagnostics ?? pino({ level: 'fatal' })
@@ -95,8 +99,8 @@ export async function startServer(
     url: server.url,
     database,
     queue: server.queue,
-    dataDir: place.dataDir,
-    databaseUrl: place.databaseUrl,
+    dataDir: location.dataDir,
+    databaseUrl: location.databaseUrl,
     workspace,
     setClock: (to) => void (now = to),
     makeWorkspace,
@@ -107,14 +111,14 @@ export async function startServer(
     call: (method, path, options = {}) => call(server.url, workspace, method, path, options),
     async stop() {
       await server.stop()
-      await place.remove()
+      await location.remove()
     },
   }
 }
 
 /** The same database, and a data directory of its own. */
-async function placeBeside({ databaseUrl }: TestServer): Promise<TestPlace> {
-  return { ...(await makePlace('sqlite')), databaseUrl }
+async function locationBeside({ databaseUrl }: TestServer): Promise<TestLocation> {
+  return { ...(await makeLocation('sqlite')), databaseUrl }
 }
 
 /** Longer than the partitions of a process that was killed stay leased to it, shorter than a test may take. */

@@ -28,32 +28,32 @@ export function describeOnPostgres(name: string, declare: () => void): void {
   })
 }
 
-export interface TestPlace extends DatabaseLocation {
+export interface TestLocation extends DatabaseLocation {
   /** Removes everything; the database must be closed. */
   remove(): Promise<void>
 }
 
-/** An empty place for a store of this kind: a temporary folder, and for PostgreSQL a database of its own. */
-export async function makePlace(kind: StoreKind): Promise<TestPlace> {
-  const place = makeFolder()
-  return kind === 'sqlite' ? place : addDatabase(place)
+/** Makes an empty store of this kind: a temporary folder, and for PostgreSQL a database of its own. */
+export async function makeLocation(kind: StoreKind): Promise<TestLocation> {
+  const location = makeFolder()
+  return kind === 'sqlite' ? location : addDatabase(location)
 }
 
-/** A place like that with all tables in it, as a start of the program leaves them: a copy of those that were made before all suites. */
-export async function makeStore(kind: StoreKind): Promise<TestPlace> {
-  const place = makeFolder()
+/** Makes a store with all tables, as after a start of the program: a copy of the one that was made before all suites. */
+export async function makeStore(kind: StoreKind): Promise<TestLocation> {
+  const location = makeFolder()
   const { stateFile, database } = inject('migratedStores')
-  if (kind === 'postgres') return addDatabase(place, `template ${database}`)
-  copyFileSync(stateFile, statePathOf(place))
-  return place
+  if (kind === 'postgres') return addDatabase(location, `template ${database}`)
+  copyFileSync(stateFile, statePathOf(location))
+  return location
 }
 
-function makeFolder(): TestPlace {
+function makeFolder(): TestLocation {
   const dataDir = mkdtempSync(join(tmpdir(), 'tidings-test-'))
   return { dataDir, databaseUrl: undefined, remove: async () => rmSync(dataDir, { recursive: true, force: true }) }
 }
 
-async function addDatabase(folder: TestPlace, options = ''): Promise<TestPlace> {
+async function addDatabase(folder: TestLocation, options = ''): Promise<TestLocation> {
   const url = postgresUrl as string
   const name = `tidings_test_${randomBytes(6).toString('hex')}`
   await administer(url, `create database ${name} ${options}`)
@@ -68,8 +68,8 @@ async function addDatabase(folder: TestPlace, options = ''): Promise<TestPlace> 
 }
 
 /** A migrated store of this kind, opened on this thread. */
-export async function openTestDatabase(place: DatabaseLocation): Promise<Database> {
-  const database = openDatabase(place)
+export async function openTestDatabase(location: DatabaseLocation): Promise<Database> {
+  const database = openDatabase(location)
   await migrate(database, Date.now())
   return database
 }

@@ -56,12 +56,12 @@ interface Starts {
 
 /** The statuses of two requests after each start of a server over the same store. */
 async function sendAtStarts(kind: StoreKind, { limits, times, send }: Starts): Promise<number[][]> {
-  const place = await makeStore(kind)
+  const location = await makeStore(kind)
   const statuses: number[][] = []
   let workspace: TestWorkspace | undefined
   try {
     for (const time of times) {
-      const server = await startServer(kind, {}, { at: { ...place, ...(workspace && { workspace }) } })
+      const server = await startServer(kind, {}, { at: { ...location, ...(workspace && { workspace }) } })
       server.setClock(time)
       workspace ??= await server.makeWorkspace({ limits: { ...LIMIT_DEFAULTS, ...limits } })
       statuses.push(await send(server, workspace, 2))
@@ -69,7 +69,7 @@ async function sendAtStarts(kind: StoreKind, { limits, times, send }: Starts): P
     }
     return statuses
   } finally {
-    await place.remove()
+    await location.remove()
   }
 }
 
@@ -372,8 +372,8 @@ describe('A daily limit of an embedded server', () => {
   })
 
   it('is loaded as it was last saved', async () => {
-    const place = await makeStore('sqlite')
-    const database = await openTestDatabase(place)
+    const location = await makeStore('sqlite')
+    const database = await openTestDatabase(location)
     try {
       const savedOf = (first: number): UsedWindows[] =>
         ['main', 'other'].map((workspaceId, index) => ({
@@ -388,7 +388,7 @@ describe('A daily limit of an embedded server', () => {
       }
     } finally {
       await database.close()
-      await place.remove()
+      await location.remove()
     }
   })
 

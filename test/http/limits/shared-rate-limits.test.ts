@@ -8,7 +8,7 @@ import { SharedRateLimits, type SharedRateLimitsOptions } from '../../../src/htt
 import { trackEvents } from '../../../src/operations/events/track-events.ts'
 import { updatePreferences } from '../../../src/operations/preferences/update-preferences.ts'
 import { CLOCK_BEHIND_MS_MAX, LimitWindows } from '../../../src/store/workspaces/limit-windows.ts'
-import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
 const MINUTE_MS = 60_000
 const SECOND_MS = 1_000
@@ -19,19 +19,19 @@ const CLIENTS = 25
 const WAIT_MS = 60_000
 
 describeOnPostgres('Shared limits', () => {
-  let place: TestPlace
+  let location: TestLocation
   /** One for each process. */
   let windowsOf: LimitWindows[]
   let made = 0
 
   beforeAll(async () => {
-    place = await makeStore('postgres')
-    await (await openTestDatabase(place)).close()
-    windowsOf = Array.from({ length: PROCESSES_MAX }, () => new LimitWindows(place.databaseUrl as string))
+    location = await makeStore('postgres')
+    await (await openTestDatabase(location)).close()
+    windowsOf = Array.from({ length: PROCESSES_MAX }, () => new LimitWindows(location.databaseUrl as string))
   })
   afterAll(async () => {
     await Promise.all(windowsOf.map((windows) => windows.close()))
-    await place.remove()
+    await location.remove()
   })
 
   const makeWorkspace = (limits: Partial<Limits>): Workspace => {
@@ -260,7 +260,7 @@ describeOnPostgres('Shared limits', () => {
   })
 
   it('query the database once for all waiting requests of all workspaces, and not at all for windows cached as full', async () => {
-    const counting = new CountingWindows(place.databaseUrl as string)
+    const counting = new CountingWindows(location.databaseUrl as string)
     const limits = new SharedRateLimits(counting, { clock: () => NOON })
     const workspaces = Array.from({ length: 20 }, () => makeWorkspace({ track_events_per_minute: 100 }))
     const takeEach = () => Promise.all(workspaces.map((workspace) => takeAll(limits, workspace, ones(50))))

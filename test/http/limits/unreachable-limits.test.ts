@@ -9,7 +9,7 @@ import { LimitWindows } from '../../../src/store/workspaces/limit-windows.ts'
 import type { Database } from '../../../src/store/store.ts'
 import { startProxy, type CuttableProxy } from '../../support/cuttable-proxy.ts'
 import { expectRefusal, startServer, until, type TestServer } from '../../support/server.ts'
-import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
 const NOON = Date.UTC(2030, 5, 15, 12)
 const WAIT_MS = 60_000
@@ -17,7 +17,7 @@ const UNAVAILABLE = { code: 'unavailable', retryAfterSeconds: 1 }
 const operation = trackEvents
 
 describeOnPostgres('Shared limits that cannot be reached', () => {
-  let place: TestPlace
+  let location: TestLocation
   let proxy: CuttableProxy
   /** Reaches the database through the proxy; `beside` reaches it directly. */
   let windows: LimitWindows
@@ -25,16 +25,16 @@ describeOnPostgres('Shared limits that cannot be reached', () => {
   let made = 0
 
   beforeAll(async () => {
-    place = await makeStore('postgres')
-    beside = await openTestDatabase(place)
-    proxy = await startProxy(place.databaseUrl as string)
+    location = await makeStore('postgres')
+    beside = await openTestDatabase(location)
+    proxy = await startProxy(location.databaseUrl as string)
     windows = new LimitWindows(proxy.url)
   })
   afterAll(async () => {
     await windows.close()
     await beside.close()
     await proxy.stop()
-    await place.remove()
+    await location.remove()
   })
 
   const makeWorkspace = (units: number): Workspace => {

@@ -12,7 +12,7 @@ import { numbered } from '../log-contract.ts'
 import { describeWithNats, startNatsServers } from '../../support/nats-servers.ts'
 import { environmentOf, failureOf, runJson } from '../../support/program.ts'
 import { until } from '../../support/server.ts'
-import { describeOnPostgres, makePlace } from '../../support/stores.ts'
+import { describeOnPostgres, makeLocation } from '../../support/stores.ts'
 
 describeWithNats('A connection to the log in NATS', () => {
   it('refuses to read when it was closed silently, and no error follows later', async () => {
@@ -112,15 +112,15 @@ describeWithNats('A connection to the log in NATS', () => {
 
 describeOnPostgres('A start with the address of something that is not NATS', () => {
   it('fails with that reason, even if the address never responds', { timeout: 60_000 }, async () => {
-    const place = await makePlace('postgres')
+    const location = await makeLocation('postgres')
     const silent = createServer((socket) => void socket.on('error', () => {}).resume()).listen(0, '127.0.0.1')
     await once(silent, 'listening')
     onTestFinished(async () => {
       silent.close()
-      await place.remove()
+      await location.remove()
     })
     const { port } = silent.address() as AddressInfo
-    const environment = { ...environmentOf(place), NATS_URL: `nats://127.0.0.1:${port}` }
+    const environment = { ...environmentOf(location), NATS_URL: `nats://127.0.0.1:${port}` }
     const ended = await runJson(['serve', '--role', 'pipeline'], environment)
     expect(failureOf(ended)).toMatchObject({
       status: 1,

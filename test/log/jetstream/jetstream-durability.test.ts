@@ -9,7 +9,7 @@ import { findDurabilityWarning } from '../../../src/log/jetstream/jetstream-dura
 import { openLogStream } from '../../../src/log/jetstream/jetstream-stream.ts'
 import { serve, servePipeline, type ServeOptions } from '../../../src/app/serve.ts'
 import { describeWithNats, startNatsServers } from '../../support/nats-servers.ts'
-import { describeOnPostgres, makePlace } from '../../support/stores.ts'
+import { describeOnPostgres, makeLocation } from '../../support/stores.ts'
 
 /** Responds like the monitoring port of a newer NATS server. */
 async function startMonitoring(settings: object): Promise<{ readonly port: number; close(): Promise<unknown> }> {
@@ -74,15 +74,15 @@ describeWithNats('A process that starts on one NATS server', () => {
       ['pipeline', servePipeline],
     ])('warns once in its diagnostics, in the role %s', async (_role, start) => {
       const servers = await startNatsServers()
-      const place = await makePlace('postgres')
+      const location = await makeLocation('postgres')
       const lines: string[] = []
       const diagnostics = pino({ level: 'warn' }, { write: (line) => void lines.push(line) })
-      const environment = { DATABASE_URL: place.databaseUrl as string, NATS_URL: servers.url, PORT: '0' }
+      const environment = { DATABASE_URL: location.databaseUrl as string, NATS_URL: servers.url, PORT: '0' }
       const running = await start({ config: readConfig(environment), diagnostics })
       const logged = lines.map((line) => JSON.parse(line) as { level: number; msg: string })
       expect(logged).toEqual([expect.objectContaining({ level: 40, msg: expect.stringMatching(ONE_COPY) as string })])
       await running.stop()
-      await place.remove()
+      await location.remove()
       await servers.remove()
     })
   })

@@ -42,9 +42,9 @@ import type { TestLog } from '../log-contract.ts'
 import { Client, Follower } from '../log-load.ts'
 import { describeWithNats, startNatsServers, type NatsServers } from '../../support/nats-servers.ts'
 import { until } from '../../support/server.ts'
-import { makePlace as makeStorePlace, openTestDatabase } from '../../support/stores.ts'
+import { makeLocation as makeStoreLocation, openTestDatabase } from '../../support/stores.ts'
 
-interface JetStreamPlace extends TestLog {
+interface JetStreamTestLog extends TestLog {
   readonly servers: NatsServers
   readonly keys: KeyStore
 }
@@ -56,9 +56,9 @@ const ANSWER_WITHIN_MS = 8_000
  */
 const FAILOVER_MS = 45_000
 
-async function makePlace(count = 1, routes?: 'cuttable'): Promise<JetStreamPlace> {
+async function makeLogLocation(count = 1, routes?: 'cuttable'): Promise<JetStreamTestLog> {
   const servers = await startNatsServers(count, [], routes)
-  const store = await makeStorePlace('sqlite')
+  const store = await makeStoreLocation('sqlite')
   const database = await openTestDatabase(store)
   const keys = idempotencyKeysIn(database)
   return {
@@ -79,25 +79,25 @@ async function makePlace(count = 1, routes?: 'cuttable'): Promise<JetStreamPlace
 function useLog(
   count = 1,
   routes?: 'cuttable',
-): { place: JetStreamPlace; stream: LogStream; writer: LogWriter; reader: LogReader } {
+): { location: JetStreamTestLog; stream: LogStream; writer: LogWriter; reader: LogReader } {
   const log = {} as ReturnType<typeof useLog>
   beforeEach(async () => {
-    log.place = await makePlace(count, routes)
-    log.writer = await log.place.openWriter()
-    log.reader = await log.place.openReader()
-    log.stream = await openLogStream(log.place.servers.url)
+    log.location = await makeLogLocation(count, routes)
+    log.writer = await log.location.openWriter()
+    log.reader = await log.location.openReader()
+    log.stream = await openLogStream(log.location.servers.url)
   }, FAILOVER_MS)
   afterEach(async () => {
     await log.stream.close()
     await log.reader.close()
     await log.writer.close()
-    await log.place.remove()
+    await log.location.remove()
   })
   return log
 }
 
 describeWithNats('NATS', () => {
-  describeLog('the JetStream log', () => makePlace())
+  describeLog('the JetStream log', () => makeLogLocation())
 
   describe('an entry in the JetStream log', () => {
     const log = useLog()
@@ -114,7 +114,7 @@ describeWithNats('NATS', () => {
 
     it('is stored under its first id when its key was claimed and it may have been published', async () => {
       const claim = { workspaceId: 'main', key: 'k', hash: 'h', requestId: 'first', receivedAt: NOW }
-      await log.place.keys.claim([claim], 1)
+      await log.location.keys.claim([claim], 1)
       const repeat = newEntry('again', { idempotency: { key: 'k', hash: 'h' } })
       expect(await log.writer.append(repeat)).toEqual({ outcome: 'repeated', requestId: 'first' })
       expect(await log.writer.append(repeat)).toEqual({ outcome: 'repeated', requestId: 'first' })
@@ -159,7 +159,7 @@ describeWithNats('NATS', () => {
     it.each(['NATS/1.0\r\nNo Header: x', 'NATS/1.0 404 No Messages', 'NATS/1.0 503'])(
       'continues after messages of other publishers whose headers the client could misread: %j',
       async (lines) => {
-        await publishRaw(log.place.servers.url, partitionSubject(partitionOf('one')), `${lines}\r\n\r\n`)
+        await publishRaw(log.location.servers.url, partitionSubject(partitionOf('one')), `${lines}\r\n\r\n`)
         await log.writer.append(newEntry('r1', { partitionKey: 'one' }))
         expect(idsOf(await log.reader.read(0, NO_BOUNDS, partitionOf('one')))).toEqual(['', 'r1'])
         expect(idsOf(await log.reader.read(1, NO_BOUNDS, partitionOf('one')))).toEqual(['r1'])
@@ -236,7 +236,7 @@ describeWithNats('NATS', () => {
       await Promise.all(['r1', 'r2', 'r3'].map((id) => log.writer.append(newEntry(id))))
       await log.stream.ask(({ streams }) => streams.delete(STREAM))
       await expect(log.reader.findByRequestId(uuid())).rejects.toMatchObject({ code: 'unavailable' })
-      const later = await log.place.openReader()
+      const later = await log.location.openReader()
       onTestFinished(() => later.close())
       const lost = {
         code: 'unavailable',
@@ -255,10 +255,10 @@ describeWithNats('NATS', () => {
 
     it('acknowledges nothing at such positions to a new publisher either', async () => {
       await log.writer.append(newEntry('r1'))
-      const silent = await log.place.openWriter()
+      const silent = await log.location.openWriter()
       onTestFinished(() => silent.close())
       await log.stream.ask(({ streams }) => streams.delete(STREAM))
-      await (await log.place.openReader()).close()
+      await (await log.location.openReader()).close()
       await expect(silent.append(newEntry('r2'))).rejects.toMatchObject({
         code: 'unavailable',
         message: expect.stringMatching(/has lost entries: .* had reached 1/) as string,
@@ -270,10 +270,10 @@ describeWithNats('NATS', () => {
     const log = useLog()
 
     it('cause errors within a time limit, until they return', async () => {
-      const [name = ''] = log.place.servers.names
+      const [name = ''] = log.location.servers.names
       await log.writer.append(newEntry('r1'))
       const cursors = Array.from({ length: log.reader.partitions }, () => 0)
-      await log.place.servers.kill(name)
+      await log.location.servers.kill(name)
       const startedAt = performance.now()
       const questions = [
         ...numbered(0, 50).map((id) => log.writer.append(newEntry(`lost ${id}`))),
@@ -289,7 +289,7 @@ describeWithNats('NATS', () => {
       for (const answer of answers) {
         expect(answer).toMatchObject({ status: 'rejected', reason: { code: 'unavailable', retryAfterSeconds: 1 } })
       }
-      await log.place.servers.restart(name)
+      await log.location.servers.restart(name)
       await until('entries are accepted again', () => isAccepted(log.writer, 'r2'), ANSWER_WITHIN_MS)
       const seen = await until('and can be read', () => readKept(log.reader, ['r1', 'r2']), ANSWER_WITHIN_MS)
       expect(idsOf(seen)).toEqual(['r1', 'r2'])
@@ -309,7 +309,7 @@ describeWithNats('NATS', () => {
         'nats://127.0.0.1:1',
       ]
       const lonely = await startNatsServers(1, settings)
-      const { servers, keys } = log.place
+      const { servers, keys } = log.location
       const url = `${lonely.url},${servers.url}`
       const ids = numbered(0, 4)
       const writers = await Promise.all(ids.map(() => openJetStreamLog({ url, keys })))
@@ -322,9 +322,9 @@ describeWithNats('NATS', () => {
     }, 60_000)
 
     it('are named when a log is opened', async () => {
-      const [name = ''] = log.place.servers.names
-      await log.place.servers.kill(name)
-      await expect(log.place.openWriter()).rejects.toMatchObject({ code: 'unavailable' })
+      const [name = ''] = log.location.servers.names
+      await log.location.servers.kill(name)
+      await expect(log.location.openWriter()).rejects.toMatchObject({ code: 'unavailable' })
     })
   })
 
@@ -332,7 +332,7 @@ describeWithNats('NATS', () => {
     const log = useLog(3)
 
     it('keep each entry at one position on a majority, and a reader misses none, while each is killed in turn', async () => {
-      const { servers } = log.place
+      const { servers } = log.location
       expect(log.stream.replicas).toBe(3)
       const client = new Client(log.writer)
       const follower = new Follower(log.reader)
@@ -355,9 +355,9 @@ describeWithNats('NATS', () => {
       await until('all are read', () => follower.hasSeen(client.acknowledged), FAILOVER_MS)
       await follower.stop()
       await until('all copies have all', () => areCurrent(log.stream), FAILOVER_MS)
-      const seen = follower.seen.toSorted((left, right) => left.position - right.position).map(placeOf)
+      const seen = follower.seen.toSorted((left, right) => left.position - right.position).map(entryNameOf)
       const copies = await readCopies(log.stream, servers.names)
-      expect(seen).toEqual(placesInMost(copies))
+      expect(seen).toEqual(entriesInMost(copies))
       for (const copy of thoseThatAgree(log.stream, copies)) expect(copy).toEqual(seen)
       for (const { code } of client.refusals) expect(code).toBe('unavailable')
     }, 180_000)
@@ -389,7 +389,7 @@ describeWithNats('NATS', () => {
     })
 
     it('replace one that hangs', async () => {
-      const { servers, keys } = log.place
+      const { servers, keys } = log.location
       const [name = ''] = servers.names
       const writer = await openJetStreamLog({ url: servers.urlOf(name), keys })
       await writer.append(newEntry('r1'))
@@ -423,7 +423,7 @@ describeWithNats('NATS', () => {
     const log = useLog(3, 'cuttable')
 
     it('is not trusted when it is connected again, even if it led before', async () => {
-      const { servers, keys } = log.place
+      const { servers, keys } = log.location
       const { leader = '' } = await until('a server leads', () => findCluster(log.stream), FAILOVER_MS)
       const [other = ''] = servers.names.filter((name) => name !== leader)
       const outside = await openLogStream(servers.urlOf(other))
@@ -452,7 +452,7 @@ describeWithNats('NATS', () => {
     }, 240_000)
 
     it('is left by its readers, even if it led before', async () => {
-      const { servers } = log.place
+      const { servers } = log.location
       const { leader = '' } = await until('a server leads', () => findCluster(log.stream), FAILOVER_MS)
       const reader = await openReaderAt(servers, leader)
       const client = new Client(log.writer)
@@ -517,13 +517,13 @@ function readCopies(stream: LogStream, names: readonly string[]): Promise<string
 
 async function readCopy(stream: LogStream, server: string): Promise<string[]> {
   const consumer = await until(`${server} keeps a consumer`, () => openConsumerAt(stream, server), FAILOVER_MS)
-  const places: string[] = []
+  const names: string[] = []
   for await (const { seq, headers } of await consumer.fetch({ max_messages: await countPending(consumer) })) {
     const requestId = idOf(headers)
     // Control records are not entries.
-    if (requestId !== undefined) places.push(placeOf({ position: seq, requestId }))
+    if (requestId !== undefined) names.push(entryNameOf({ position: seq, requestId }))
   }
-  return places
+  return names
 }
 
 /** Opens a consumer on this server, if the servers choose it: they choose one at random. */
@@ -546,9 +546,9 @@ function thoseThatAgree<Copy>({ connection }: LogStream, copies: readonly Copy[]
 }
 
 /** What a majority of the replicas has. */
-function placesInMost(copies: readonly (readonly string[])[]): string[] {
-  const places = new Set(copies.flat())
-  const inMost = [...places].filter((place) => copies.filter((copy) => copy.includes(place)).length * 2 > copies.length)
+function entriesInMost(copies: readonly (readonly string[])[]): string[] {
+  const names = new Set(copies.flat())
+  const inMost = [...names].filter((name) => copies.filter((copy) => copy.includes(name)).length * 2 > copies.length)
   return inMost.toSorted((left, right) => parseInt(left) - parseInt(right))
 }
 
@@ -560,7 +560,7 @@ async function readKept(reader: LogReader, acknowledged: readonly string[]): Pro
   return acknowledged.every((id) => known.has(id)) ? seen : undefined
 }
 
-function placeOf({ position, requestId }: Pick<LogEntry, 'position' | 'requestId'>): string {
+function entryNameOf({ position, requestId }: Pick<LogEntry, 'position' | 'requestId'>): string {
   return `${position} ${requestId}`
 }
 

@@ -16,7 +16,7 @@ import { mergeUsers, saveUsers } from '../../../src/store/users/users.ts'
 import { meddled } from '../../support/meddled-store.ts'
 import type { PreferencesBody } from '../../support/calls/preference-calls.ts'
 import { countValues, watchRows } from '../../support/record-queries.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
 const WORKSPACE: Workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 1 }
 const OPTED_OUT = { status: ['OPTED_OUT', 5], categories: {}, updatedAt: 5 } as const
@@ -25,17 +25,17 @@ const MORE_THAN_A_PAGE = 600
 describeEachStore(
   'The users that a request for preferences identifies (read_preferences, update_preferences)',
   (kind) => {
-    let place: TestPlace
+    let location: TestLocation
     let database: Database
     let made = 0
 
     beforeAll(async () => {
-      place = await makeStore(kind)
-      database = await openTestDatabase(place)
+      location = await makeStore(kind)
+      database = await openTestDatabase(location)
     })
     afterAll(async () => {
       await database.close()
-      await place.remove()
+      await location.remove()
     })
 
     /** Creates users with one address, oldest first. The youngest has opted out; `unite` merges it into the oldest. */

@@ -10,22 +10,22 @@ import type { Database } from '../../../src/store/store.ts'
 import { findTemplateVersions } from '../../../src/store/templates/template-versions.ts'
 import { meddled } from '../../support/meddled-store.ts'
 import { watchRows } from '../../support/record-queries.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
 const WORKSPACE: Workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 1 }
 const ALL = { page: 1, entries: 15, is_count_required: true }
 
 describeEachStore('A search during changes of templates (search_templates)', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
   })
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   async function add(id: string, name: string, groupId: string | null, details = DETAILS): Promise<void> {

@@ -28,7 +28,7 @@ import {
   makeStore,
   openTestDatabase,
   type StoreKind,
-  type TestPlace,
+  type TestLocation,
 } from '../../support/stores.ts'
 
 const RUNS: Readonly<Record<StoreKind, number>> = { sqlite: 150, postgres: 60 }
@@ -37,17 +37,17 @@ const BEYOND = '\u{1F600}'
 const TEXTS = ['a', 'b', 'B', '\uFFFD', BEYOND]
 
 describeEachStore('The tables of facts', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
   let made = 0
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
   })
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   /** A customer number that no other example uses. */
@@ -269,8 +269,8 @@ describeEachStore('The tables of facts', (kind) => {
 
 describeOnPostgres('Transactions that add the same facts at the same time', () => {
   it('do not deadlock, in any order of facts', async () => {
-    const place = await makeStore('postgres')
-    const database = await openTestDatabase(place)
+    const location = await makeStore('postgres')
+    const database = await openTestDatabase(location)
     const facts = [1, 2, 3].map((customer) => membership({ customer }))
     let tries = 0
     const add = (reports: readonly Membership[]) => {
@@ -289,7 +289,7 @@ describeOnPostgres('Transactions that add the same facts at the same time', () =
     await Promise.all(adding)
     expect(tries).toBe(2)
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 })
 

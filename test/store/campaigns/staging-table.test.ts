@@ -13,21 +13,21 @@ import { STAGED_FACTS_MAX } from '../../../src/store/campaigns/staging-table.ts'
 import type { Database } from '../../../src/store/store.ts'
 import { expectIndexed, explain } from '../../support/query-plan.ts'
 import { recordQueries } from '../../support/record-queries.ts'
-import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
 const ALL = Number.MAX_SAFE_INTEGER
 
 describe('Staged message events on SQLite', () => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
 
   beforeEach(async () => {
-    place = await makeStore('sqlite')
-    database = await openTestDatabase(place)
+    location = await makeStore('sqlite')
+    database = await openTestDatabase(location)
   })
   afterEach(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   const add = (...facts: MessageEvent[]) => database.write((store) => addMessageEvents(store, facts))
@@ -149,15 +149,15 @@ describe('Staged message events on SQLite', () => {
 
 describeOnPostgres('Message events on PostgreSQL', () => {
   it('skip the staging table, since several transactions may add the same event', async () => {
-    const place = await makeStore('postgres')
-    const database = await openTestDatabase(place)
+    const location = await makeStore('postgres')
+    const database = await openTestDatabase(location)
     await database.write((store) => addMessageEvents(store, factsOf(1)))
     const waiting = await sql`select 1 from message_events_staging`.execute(database.query)
     expect(waiting.rows).toEqual([])
     expect(await database.write((store) => moveStagedMessageEvents(store, ALL))).toBe(0)
     expect(await listMessageEventsOf(database, [1])).toHaveLength(factsOf(1).length)
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 })
 

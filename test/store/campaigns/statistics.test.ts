@@ -32,7 +32,7 @@ import {
   describeOnPostgres,
   makeStore,
   openTestDatabase,
-  type TestPlace,
+  type TestLocation,
 } from '../../support/stores.ts'
 
 /** More than fit into one statement, one page, or one call that removes cells. */
@@ -69,17 +69,17 @@ function listed(sum: CellSum) {
 const ON_DAY_10 = { range: { firstDay: 10, lastDay: 10 }, attributionType: 'CLICK_THROUGH' } as const
 
 describeEachStore('The table of statistics', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
   let lastCampaign = 0
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
   })
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   /** Tests share the table; each has campaigns of its own. */
@@ -468,8 +468,8 @@ describeEachStore('The table of statistics', (kind) => {
 
 describeOnPostgres('Transactions that add to the same cells at the same time', () => {
   it('do not deadlock, in any order of cells', async () => {
-    const place = await makeStore('postgres')
-    const database = await openTestDatabase(place)
+    const location = await makeStore('postgres')
+    const database = await openTestDatabase(location)
     const cells = [10, 11, 12].map((day) => ({ day }))
     let tries = 0
     const add = (given: readonly CellFields[]) => {
@@ -492,6 +492,6 @@ describeOnPostgres('Transactions that add to the same cells at the same time', (
     await Promise.all(adding)
     expect(tries).toBe(3)
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 })

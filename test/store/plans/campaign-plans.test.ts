@@ -20,7 +20,7 @@ import type { Database, Store } from '../../../src/store/store.ts'
 import { countUsers, saveUsers } from '../../../src/store/users/users.ts'
 import { explain, expectIndexed } from '../../support/query-plan.ts'
 import { recordQueries } from '../../support/record-queries.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
 /** Enough that PostgreSQL has reason to prefer an index. */
 const CAMPAIGNS = 2_000
@@ -28,13 +28,13 @@ const USERS = 20_000
 const WORKSPACES = 20
 
 describeEachStore('Campaigns', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
   let campaign: StoredCampaign
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
     await database.write(async (store) => {
       for (let number = 1; number <= CAMPAIGNS; number++) campaign = await add(store, number)
       await addCampaignEvents(store, manyEvents())
@@ -45,7 +45,7 @@ describeEachStore('Campaigns', (kind) => {
   }, 120_000)
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   // SQLite also calls the number of any row `id`.

@@ -25,7 +25,7 @@ import type { Database, Store } from '../../../src/store/store.ts'
 import { codesOf } from '../../support/calls/coupon-calls.ts'
 import { explain, expectIndexed } from '../../support/query-plan.ts'
 import { recordQueries } from '../../support/record-queries.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
 /** Enough that PostgreSQL has reason to prefer an index. */
 const LISTS = 2_000
@@ -33,13 +33,13 @@ const CODES = 20_000
 const WORKSPACES = 20
 
 describeEachStore('Coupons', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
   let list: StoredCouponList
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
     await database.write(async (store) => {
       for (let number = 1; number <= LISTS; number++) list = await addList(store, number)
       await addCodes(store, list.number, 1, codesOf('CODE', CODES))
@@ -51,7 +51,7 @@ describeEachStore('Coupons', (kind) => {
   }, 120_000)
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   // SQLite also calls the number of any row `id`.

@@ -13,7 +13,7 @@ import { saveIdentities } from '../../../src/store/users/user-identities.ts'
 import { mergeUsers, saveUsers } from '../../../src/store/users/users.ts'
 import { explain, expectIndexed, narrowsBy } from '../../support/query-plan.ts'
 import { recordQueries } from '../../support/record-queries.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
 /** Enough that PostgreSQL has reason to prefer an index. */
 const EVENTS = 40_000
@@ -23,12 +23,12 @@ const MERGED = 10_000
 const MANY = Array.from({ length: 150 }, (_, index) => index + 1)
 
 describeEachStore('Events of users', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
     await database.write(async (store) => {
       await addUsersWithEvents(store)
       await sql`analyze`.execute(store.query)
@@ -36,7 +36,7 @@ describeEachStore('Events of users', (kind) => {
   }, 60_000)
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   const before = { time: 5_000, id: 5_000 }

@@ -37,7 +37,7 @@ import {
   describeOnPostgres,
   makeStore,
   openTestDatabase,
-  type TestPlace,
+  type TestLocation,
 } from '../../support/stores.ts'
 
 /** Enough that PostgreSQL has reason to prefer an index. */
@@ -48,12 +48,12 @@ const EVENTS = 20_000
 const TIME = '"?time"?'
 
 describeEachStore('Facts of campaigns', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
     await database.write(async (store) => {
       await addMemberships(store, everywhere(toMembership))
       await addMessageEvents(store, everywhere(toMessage))
@@ -67,7 +67,7 @@ describeEachStore('Facts of campaigns', (kind) => {
   }, 60_000)
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   const pairs = [1, 2, 3].map((customer) => ({ customer, campaign: 2 }))
@@ -129,9 +129,9 @@ describeOnPostgres('Facts in tables that were never analyzed', () => {
   it.each(readers)(
     'are found by their indexes %s, which reads a few users at a time',
     async (_who, options, explain) => {
-      const place = await makeStore('postgres')
-      await (await openTestDatabase(place)).close()
-      const database = openDatabase(place, options)
+      const location = await makeStore('postgres')
+      await (await openTestDatabase(location)).close()
+      const database = openDatabase(location, options)
       const customers = Array.from({ length: 500 }, (_, index) => index + 1)
       const actions = customers.map((user_id) => ({ user_id, action: 'A', from: 0, until: 1_000 }))
       const periods = customers.map((customer) => ({ customer, from: 0, until: 1_000 }))
@@ -167,7 +167,7 @@ describeOnPostgres('Facts in tables that were never analyzed', () => {
       // Sorting would need all users of the workspace for every page.
       expect(plan.text).not.toContain('Sort')
       await database.close()
-      await place.remove()
+      await location.remove()
     },
     60_000,
   )

@@ -26,7 +26,7 @@ import {
   describeOnPostgres,
   makeStore,
   openTestDatabase,
-  type TestPlace,
+  type TestLocation,
 } from '../../support/stores.ts'
 
 /** Enough that PostgreSQL has reason to prefer an index. */
@@ -38,12 +38,12 @@ const RANGE = { firstDay: 5, lastDay: 35 }
 const QUESTION = { range: RANGE, attributionType: 'IN_SESSION' } as const
 
 describeEachStore('Statistics', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
     await database.write(async (store) => {
       for (let number = 1; number <= CAMPAIGNS; number++) await add(store, number)
       await addCells(store, manyCells())
@@ -54,7 +54,7 @@ describeEachStore('Statistics', (kind) => {
   }, 120_000)
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   const one = { number: 7, generation: 1 }
@@ -125,8 +125,8 @@ describeEachStore('Statistics', (kind) => {
 
 describeOnPostgres('Statistics in tables that were never analyzed', () => {
   it('are read only for the campaigns of the workspace', async () => {
-    const place = await makeStore('postgres')
-    const database = await openTestDatabase(place)
+    const location = await makeStore('postgres')
+    const database = await openTestDatabase(location)
     await database.write(async (store) => {
       for (const table of ['campaigns', 'series', 'statistics']) {
         await sql`alter table ${sql.table(table)} set (autovacuum_enabled = off)`.execute(store.query)
@@ -140,7 +140,7 @@ describeOnPostgres('Statistics in tables that were never analyzed', () => {
     if (!query) throw new Error('no query was recorded')
     expectIndexed(await explain(database, query), 'workspace_id', 'campaign')
     await database.close()
-    await place.remove()
+    await location.remove()
   }, 120_000)
 })
 

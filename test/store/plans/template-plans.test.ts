@@ -32,7 +32,7 @@ import {
 } from '../../../src/store/templates/templates.ts'
 import { explain, expectIndexed, narrowsBy, type QueryPlan } from '../../support/query-plan.ts'
 import { recordQueries } from '../../support/record-queries.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
 /** Enough that PostgreSQL has reason to prefer one index to another; SQLite plans without looking at the rows. */
 const TEMPLATES = { sqlite: 100, postgres: 8_000 }
@@ -46,19 +46,19 @@ const SORTED_BY: { readonly [key in SortKey]: string } = {
 }
 
 describeEachStore('Searches of email templates', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
     await database.write((store) => addTemplates(store, 'main', TEMPLATES[kind]))
     await database.write((store) => addTemplates(store, 'other', 200))
     if (kind === 'postgres') await sql`vacuum analyze`.execute(database.query)
   }, 120_000)
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   const plansOf = async (work: (store: Store) => Promise<unknown>): Promise<QueryPlan[]> => {

@@ -32,7 +32,7 @@ import {
 } from '../../../src/store/users/users.ts'
 import { explain, expectIndexed } from '../../support/query-plan.ts'
 import { countValues, recordQueries, watchRows } from '../../support/record-queries.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
 /** Enough that PostgreSQL has reason to prefer an index; every tenth user was merged into the one before. */
 const USERS = 20_000
@@ -44,12 +44,12 @@ const CROWD = USERS + 1
 const CROWD_IDS = 2_000
 
 describeEachStore('Users and preferences', (kind) => {
-  let place: TestPlace
+  let location: TestLocation
   let database: Database
 
   beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
+    location = await makeStore(kind)
+    database = await openTestDatabase(location)
     await database.write(async (store) => {
       await addUsers(store)
       await addCrowd(store)
@@ -58,7 +58,7 @@ describeEachStore('Users and preferences', (kind) => {
   }, 60_000)
   afterAll(async () => {
     await database.close()
-    await place.remove()
+    await location.remove()
   })
 
   const before = { at: 5, number: 1, userId: 2 }

@@ -43,8 +43,8 @@ async function addDatabase(url: string): Promise<string> {
   return name
 }
 
-async function makeTables(place: DatabaseLocation): Promise<void> {
-  const database = openDatabase(place)
+async function makeTables(location: DatabaseLocation): Promise<void> {
+  const database = openDatabase(location)
   await migrate(database, Date.now())
   await database.close()
 }

@@ -37,7 +37,7 @@ import {
 import type { Database } from '../../../src/store/store.ts'
 import { findWorkspace } from '../../../src/store/workspaces/workspaces.ts'
 import { workspaceAfter, PERSON, toLogEntry, type HistoryEntry } from './history-entries.ts'
-import { makeStore, type StoreKind, type TestPlace } from '../stores.ts'
+import { makeStore, type StoreKind, type TestLocation } from '../stores.ts'
 import { dayOf, type ModelCampaign, type ModelWorkspace } from './statistics-model-facts.ts'
 import { StatisticsModel, type Question } from './statistics-model.ts'
 
@@ -72,7 +72,7 @@ export function rangeChoices(): fc.Arbitrary<RangeChoice[]> {
 
 /** A store as the pipeline opens it, with an empty log beside it. */
 export interface StatisticsBench {
-  readonly place: TestPlace
+  readonly location: TestLocation
   readonly database: Database
   readonly freshness: Freshness
   /** The answers of a server that has just started. */
@@ -81,14 +81,14 @@ export interface StatisticsBench {
 }
 
 export async function openStatisticsBench(kind: StoreKind): Promise<StatisticsBench> {
-  const place = await makeStore(kind)
-  const database = openDatabase(place, { durable: false })
+  const location = await makeStore(kind)
+  const database = openDatabase(location, { durable: false })
   await migrate(database, NOW)
-  const log = openSqliteLog({ path: join(place.dataDir, LOG_FILE) })
-  const logReader = openSqliteLogReader(join(place.dataDir, LOG_FILE))
+  const log = openSqliteLog({ path: join(location.dataDir, LOG_FILE) })
+  const logReader = openSqliteLogReader(join(location.dataDir, LOG_FILE))
   const makeFreshness = () => new Freshness({ database, log, logReader, clock: () => NOW })
   return {
-    place,
+    location,
     database,
     freshness: makeFreshness(),
     processedUntil: () => makeFreshness().processedUntil(),
@@ -96,7 +96,7 @@ export async function openStatisticsBench(kind: StoreKind): Promise<StatisticsBe
       await log.close()
       await logReader.close()
       await database.close()
-      await place.remove()
+      await location.remove()
     },
   }
 }
