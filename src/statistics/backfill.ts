@@ -88,7 +88,7 @@ export class Backfill {
       onFailure: (error, workspaceId) => {
         if (isTransient(error)) throw error
         this.#workspaces.add(workspaceId)
-        failures.push({ error, what: `cannot recount the goals of the workspace ${workspaceId}; retrying` })
+        failures.push({ error, what: `cannot backfill the goals of the workspace ${workspaceId}; retrying` })
       },
     })
     if (workspaceOfStep === undefined) return false
@@ -109,7 +109,7 @@ export class Backfill {
         failedMs = IDLE_MS
         await pause(isBusy ? (performance.now() - startedAt) * PAUSE_PER_STEP : IDLE_MS, signal)
       } catch (error) {
-        this.#options.onFailure(error, 'cannot recount statistics; retrying')
+        this.#options.onFailure(error, 'cannot backfill statistics; retrying')
         failedMs = Math.min(FAILED_MS_MAX, failedMs * 2)
         await pause(failedMs, signal)
       }

@@ -103,7 +103,7 @@ describeEachStore('A backfill with a workspace that fails', (kind) => {
     for (const run of [broken, other]) await run.setGoals('c1', [goal({ windowHours: 2 })])
     const isDone = async ({ workspaceId }: StatisticsRun) => !(await findGoalBackfill(database, workspaceId))?.isRunning
     const failures = await countUntil(bench, () => isDone(other))
-    expect([...failures]).toEqual([`cannot recount the goals of the workspace ${broken.workspaceId}; retrying`])
+    expect([...failures]).toEqual([`cannot backfill the goals of the workspace ${broken.workspaceId}; retrying`])
     expect(await isDone(broken)).toBe(false)
     await database.write((store) => removeMessageEvents(store, NOWHERE))
     await countUntil(bench, () => isDone(broken))

@@ -6,7 +6,7 @@ const POSTGRES_PORT = 5432
 export interface CuttableProxy {
   /** The database's address with this proxy in its place. */
   readonly url: string
-  /** Breaks all connections in the middle of whatever they do, and refuses new ones until `restore`. */
+  /** Breaks all connections at once, and refuses new ones until `restore`. */
   cut(): void
   /** Keeps connections, and passes on nothing that comes through them from now on, until `cut` or `restore`. */
   hold(): void

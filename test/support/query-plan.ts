@@ -1,4 +1,4 @@
-// Reads how a database would carry out a query, so that tests can demand an index for every search, whatever the store.
+// Reads how a database would carry out a query, so that tests can demand an index for every search on both stores.
 import { CompiledQuery, sql, type Compilable } from 'kysely'
 import { expect } from 'vitest'
 import type { Database, Store } from '../../src/store/store.ts'

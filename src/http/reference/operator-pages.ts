@@ -31,7 +31,7 @@ export const OPERATOR_PAGES = [
   {
     path: '/healthz',
     summary: 'Whether the process lives',
-    description: 'Answers as long as the process does, whatever the state of store and log.',
+    description: 'Answers as long as the process runs, even while the store or the log does not.',
     mediaType: JSON_TYPE,
     schema: objectOf({ status: Status, version: Version }),
   },

@@ -1,7 +1,7 @@
-// Before all suites: builds `dist/` once and installs it as the image does, without sources. Tests start this program hundreds of
-// times, and it starts with a third of the processor time that the sources need.
+// Before all suites: builds `dist/` once and installs it as the image does, without sources. Tests start this program and its threads
+// (`vitest.config.ts`) hundreds of times; they start with a third of the processor time that the sources need.
 import { execFile } from 'node:child_process'
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -17,15 +17,16 @@ declare module 'vitest' {
   }
 }
 
+/** The folder of the installation, the same in the configuration of Vitest. */
+export const INSTALLATION = join(tmpdir(), `tidings-built-${process.pid}`)
+
 /** Vitest calls this before all suites, and the function it returns after them. */
 export default async function setUp({ provide }: TestProject): Promise<() => void> {
-  const folder = mkdtempSync(join(tmpdir(), 'tidings-built-'))
-  const installation = join(folder, 'app')
-  const bin = copyCheckout(installation)
-  linkModules(installation, (entry) => entry !== '.cache')
-  copyFileSync(join(ROOT, 'rolldown.config.ts'), join(installation, 'rolldown.config.ts'))
-  await promisify(execFile)('npm', ['run', 'build'], { cwd: installation, timeout: BUILD_MS_MAX })
-  rmSync(join(installation, 'src'), { recursive: true })
+  const bin = copyCheckout(INSTALLATION)
+  linkModules(INSTALLATION, (entry) => entry !== '.cache')
+  copyFileSync(join(ROOT, 'rolldown.config.ts'), join(INSTALLATION, 'rolldown.config.ts'))
+  await promisify(execFile)('npm', ['run', 'build'], { cwd: INSTALLATION, timeout: BUILD_MS_MAX })
+  rmSync(join(INSTALLATION, 'src'), { recursive: true })
   provide('builtProgram', bin)
-  return () => rmSync(folder, { recursive: true })
+  return () => rmSync(INSTALLATION, { recursive: true })
 }

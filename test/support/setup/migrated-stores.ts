@@ -1,4 +1,4 @@
-// Before all suites: one store of each kind with its tables made, to be copied. Making them anew takes 0.25 s of processor time on
+// Before all suites: makes one store of each kind with its tables, for tests to copy. Making the tables takes 0.25 s of processor time on
 // PostgreSQL, and there are hundreds of stores.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'

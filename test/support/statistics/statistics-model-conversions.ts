@@ -203,7 +203,7 @@ function isTrue({ attribute, operator, value }: Condition, attributes: Readonly<
   return operator === 'greater_than' ? actual > value : actual < value
 }
 
-/** A JSON value as a text that is the same for equal values, whatever the order of members. */
+/** A JSON value as a text that is the same for equal values, in any order of members. */
 function canonical(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
