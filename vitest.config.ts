@@ -75,13 +75,16 @@ function rankOf({ moduleId }: TestSpecification): number {
   return rank === -1 ? FIRST.length : rank
 }
 
-/** Servers within a suite start the threads of `dist/`: from sources, the threads of one server take 0.5 s of processor time more. */
+/**
+ * Servers within a suite start the threads of `dist/`: from sources, the threads of one server take 0.5 s of processor time more.
+ * Vitest caches transformed code on disk, so the path, which differs from run to run, is in the environment.
+ */
 const startBuiltThreads: Plugin = {
   name: 'start built threads',
   transform: (code) =>
     code.replaceAll(
       /new URL\((['"])\.\/([\w-]+-thread)\.ts\1, import\.meta\.url\)/g,
-      (_url, _quote, name: string) => `new URL('${pathToFileURL(join(INSTALLATION, 'dist', `${name}.js`)).href}')`,
+      (_url, _quote, name: string) => `new URL('${name}.js', process.env.BUILT_THREADS)`,
     ),
 }
 
@@ -101,7 +104,10 @@ export default defineConfig({
     ),
     setupFiles: [join(import.meta.dirname, 'test/support/setup/after-file.ts')],
     // Each file has processes and threads of its own: they need not all compile the same sources. `bin/tidings` keeps them there too.
-    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/tidings') },
+    env: {
+      NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/tidings'),
+      BUILT_THREADS: pathToFileURL(join(INSTALLATION, 'dist/')).href,
+    },
     // For what never ends, not for what is slow: the slowest machine takes several times as long as the usual one.
     testTimeout: 180_000,
     hookTimeout: 180_000,
