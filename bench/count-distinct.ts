@@ -1,10 +1,9 @@
 // Computes a part of the campaign statistics from the stored facts with plain SQL, as a server without a table of statistics would.
 import SqliteFile from 'better-sqlite3'
 import { MESSAGE_KINDS } from '../src/core/campaigns/facts.ts'
-import { localToInstant } from '../src/core/time-zone.ts'
+import { DAY_MS, localToInstant } from '../src/core/time-zone.ts'
 import { MONTH, TIMEZONE } from './population.ts'
 
-const DAY_MS = 24 * 60 * 60 * 1000
 const PAGE_CACHE_KIB = 64 * 1024
 
 export interface KindCount {

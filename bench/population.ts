@@ -2,6 +2,7 @@
 // number, so every run has the same people, and a larger store only has more of them.
 import type { Group, Membership, MessageEvent, MessageKind } from '../src/core/campaigns/facts.ts'
 import type { Goal } from '../src/core/campaigns/goal.ts'
+import { DAY_MS } from '../src/core/time-zone.ts'
 
 export const TIMEZONE = 'Europe/Berlin'
 /** 31 days, the longest range of one answer. */
@@ -10,7 +11,6 @@ export const CAMPAIGNS = 10
 
 const MINUTE_MS = 60 * 1000
 const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
 const MONTH_START = Date.parse(`${MONTH.start}T00:00:00+02:00`)
 const MONTH_END = Date.parse(`${MONTH.end}T23:59:59+02:00`)
 

@@ -224,7 +224,7 @@ class CouponUpload {
   async #requireFreeList(store: Store): Promise<{ list: StoredCouponList; broken: OpenUpload | undefined }> {
     const list = await this.#requireActiveList(store)
     const broken = await findOpenUpload(store, list.number)
-    if (broken && isRunning(broken, this.#tools.clock())) throw isBusy()
+    if (broken && isRunning(broken, this.#tools.clock())) throw uploadInProgress()
     return { list, broken }
   }
 
@@ -237,7 +237,7 @@ class CouponUpload {
   }
 }
 
-function isBusy(): AppError {
+function uploadInProgress(): AppError {
   const message = `Another upload to this list is in progress. Retry after ${RETRY_AFTER_SECONDS} seconds.`
   return new AppError('conflict', message, [], RETRY_AFTER_SECONDS)
 }

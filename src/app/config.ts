@@ -52,7 +52,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const config: Config = {
     host: read('HOST', '127.0.0.1', toHost, 'an IP address or host name'),
     port: read('PORT', 8080, toPort, 'a port number from 0 to 65535'),
-    dataDir: read('DATA_DIR', './data', (text) => text, 'a folder'),
+    dataDir: environment['DATA_DIR']?.trim() || './data',
     databaseUrl: read(
       'DATABASE_URL',
       undefined,
@@ -109,9 +109,9 @@ function toPostgresUrl(text: string): string | undefined {
   if (!url || !/^postgres(?:ql)?:$/.test(url.protocol)) return undefined
   const { username, password, hostname, pathname, searchParams } = url
   const port = searchParams.get('port') ?? ''
-  const isRead =
+  const isParsable =
     [username, password, hostname, pathname].every(isDecodable) && (port === '' || toPort(port) !== undefined)
-  return isRead ? text : undefined
+  return isParsable ? text : undefined
 }
 
 function isDecodable(part: string): boolean {

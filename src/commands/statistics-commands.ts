@@ -27,7 +27,7 @@ const verify: Command = {
   name: 'statistics verify',
   operands: [],
   options: WORKSPACE,
-  summary: 'Recounts all statistics from the stored facts. Exits with status 1 and prints the cells that differ.',
+  summary: 'Recounts all statistics from the stored facts. If cells differ, prints them and exits with status 1.',
   details:
     `Reads a consistent snapshot while the server runs. Prints at most ${DIFFERENCES_MAX} differing cells per ` +
     'workspace. Shows progress on a terminal.',
@@ -105,7 +105,7 @@ function toBody(verified: Verified): object {
     users: verified.users,
     facts: verified.facts,
     cells: verified.cells,
-    users_over_limit: verified.usersOverLimit,
+    users_over_cap: verified.usersOverCap,
     events_not_counted: verified.eventsNotCounted,
     differing_cells: verified.differingCells,
     differences: verified.differences.map((difference) => toDifferenceBody(difference, verified)),
@@ -129,11 +129,12 @@ function toDifferenceBody({ cell, stored, counted }: CellDifference, { campaignI
 }
 
 function toText(verified: Verified): string {
-  const { workspaceId, users, facts, cells, differingCells, differences, usersOverLimit, eventsNotCounted } = verified
+  const { workspaceId, users, facts, cells, differingCells, differences, usersOverCap, eventsNotCounted } = verified
   const lines = [`${workspaceId}: ${users} users, ${facts} facts, ${cells} cells; ${differingCells} cells differ`]
-  if (usersOverLimit > 0) {
-    const limit = `${FACT_CAPS.reported} message events or ${FACT_CAPS.goalEvents} goal events in a campaign`
-    lines.push(`  ${usersOverLimit} users are over the limit of ${limit}; ${eventsNotCounted} events are not counted`)
+  if (usersOverCap > 0) {
+    const { reported, goalEvents } = FACT_CAPS
+    const cap = `${reported} memberships, ${reported} message events or ${goalEvents} goal events in a campaign`
+    lines.push(`  ${usersOverCap} users are over a cap of ${cap}; ${eventsNotCounted} of their facts are not counted`)
   }
   for (const difference of differences) lines.push(`  ${JSON.stringify(toDifferenceBody(difference, verified))}`)
   return `${lines.join('\n')}\n`

@@ -1,4 +1,4 @@
-// A workspace: one customer's settings, with their defaults and limits. Parses settings and never stores them.
+// A workspace: one team's settings, with their defaults and limits. Parses settings and never stores them.
 import type { Fault } from './app-error.ts'
 import { textProblem } from './bounded-text.ts'
 import { isUnambiguousZone } from './time-zone.ts'

@@ -1,5 +1,6 @@
 // The interface of the durable log. Requests append entries before they are acknowledged; the pipeline reads them afterwards. One
 // contract suite runs over every log (`test/log/log-contract.ts`).
+import { DAY_MS } from '../core/time-zone.ts'
 
 /**
  * The kind of request in an entry. An entry is one accepted request; only the pipeline splits it into events. Clients cannot send
@@ -56,7 +57,7 @@ export type AppendOutcome =
   | { readonly outcome: 'key_conflict' }
 
 /** How long a log stores idempotency keys ("Retries"). */
-export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000
+export const IDEMPOTENCY_KEPT_MS = DAY_MS
 /** How long entries stay after the pipeline applied them, for operators to inspect. */
 export const APPLIED_ENTRIES_KEPT_MS = 60 * 60 * 1000
 

@@ -10,10 +10,10 @@ import { toBatch, type Batch } from './batch.ts'
 import type { CountOptions } from './count-statistics.ts'
 import { applySteps, type AppliedSteps } from './pipeline.ts'
 
-/** Another process has applied these entries. The catcher reads the cursors again. */
+/** Another process has applied these entries. The catcher, the follower, reads the cursors again. */
 export class CursorMoved extends Error {}
 
-/** The settings of a workspace changed after the entries were read. The catcher reads the entries again. */
+/** The settings of a workspace changed after the entries were read. The catcher, the follower, reads the entries again. */
 export class SettingsChanged extends Error {}
 
 /** Reads entries with the current settings of their workspaces. */

@@ -68,6 +68,7 @@ export interface ReportEntry extends EntryBasis {
   readonly kind: 'svc_audience' | 'svc_message_events'
   readonly memberships: readonly ReportedMembership[]
   readonly messages: readonly ReportedMessage[]
+  /** Customer id → its subject. */
   readonly subjectOf: ReadonlyMap<string, Subject>
 }
 
@@ -137,8 +138,9 @@ function readEntry(entry: LogEntry, settings: WorkspaceSettings | undefined): Re
     case 'track_user':
       return readUser(entry, body, readSubject(entry, body, settings), settings)
     case 'svc_audience':
+      return readAudience(entry, body as unknown as AudienceBody, settings)
     case 'svc_message_events':
-      return readReport(entry, body as unknown as ReportBody, settings)
+      return readMessageEvents(entry, body as unknown as MessageEventsBody, settings)
     default:
       return assertNever(entry.kind)
   }
@@ -175,8 +177,11 @@ interface EventsBody {
   readonly actions: readonly Action[]
 }
 
-interface ReportBody {
+interface AudienceBody {
   readonly members: readonly Member[]
+}
+
+interface MessageEventsBody {
   readonly events: readonly MessageReport[]
 }
 
@@ -191,16 +196,29 @@ function readEvents(entry: LogEntry, body: EventsBody, subject: Subject, { timez
   return { kind: 'track_events', entry, subjects: [subject], deviceId, events }
 }
 
-/** The kind of the entry says which of the two lists the body has. */
-function readReport(entry: LogEntry, body: ReportBody, { timezone }: WorkspaceSettings): ReportEntry {
-  const { campaign } = entry.context
+function readAudience(entry: LogEntry, { members }: AudienceBody, { timezone }: WorkspaceSettings): ReportEntry {
+  const campaign = campaignOf(entry)
+  requireNumbers(members)
+  const memberships = membershipsOf(members, { campaign, timezone })
+  const subjectOf = readSubjects(entry, memberships)
+  return { kind: 'svc_audience', entry, subjects: [...subjectOf.values()], memberships, messages: [], subjectOf }
+}
+
+function readMessageEvents(
+  entry: LogEntry,
+  { events }: MessageEventsBody,
+  { timezone }: WorkspaceSettings,
+): ReportEntry {
+  const campaign = campaignOf(entry)
+  requireNumbers(events)
+  const messages = messageEventsOf(events, { campaign, timezone })
+  const subjectOf = readSubjects(entry, messages)
+  return { kind: 'svc_message_events', entry, subjects: [...subjectOf.values()], memberships: [], messages, subjectOf }
+}
+
+function campaignOf({ context: { campaign } }: LogEntry): number {
   if (campaign === undefined) throw new Error('the entry has no campaign')
-  const kind = entry.kind === 'svc_audience' ? 'svc_audience' : 'svc_message_events'
-  requireNumbers(kind === 'svc_audience' ? body.members : body.events)
-  const memberships = kind === 'svc_audience' ? membershipsOf(body.members, { campaign, timezone }) : []
-  const messages = kind === 'svc_message_events' ? messageEventsOf(body.events, { campaign, timezone }) : []
-  const subjectOf = readSubjects(entry, [...memberships, ...messages])
-  return { kind, entry, subjects: [...subjectOf.values()], memberships, messages, subjectOf }
+  return campaign
 }
 
 /**

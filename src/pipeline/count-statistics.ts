@@ -109,7 +109,7 @@ async function findChanges(
   batch: ResolvedBatch,
   { catalog, reports }: WorkspaceReports,
 ): Promise<Change[]> {
-  const facts = new Drafts()
+  const facts = new NewFactsDrafts()
   for (const report of reports) addReported(facts, batch, report)
   for (const read of batch.entries) {
     if (read.kind !== 'track_events' || read.entry.workspaceId !== catalog.workspaceId) continue
@@ -125,7 +125,7 @@ async function findChanges(
 }
 
 function addReported(
-  facts: Drafts,
+  facts: NewFactsDrafts,
   { customerOf, userOf }: ResolvedBatch,
   { read, memberships, messages }: Report,
 ): void {
@@ -141,7 +141,8 @@ interface FactsDraft {
   readonly goalEvents: NamedEvent[]
 }
 
-class Drafts {
+/** The new facts of each user of a batch. */
+class NewFactsDrafts {
   readonly byUser = new Map<number, FactsDraft>()
 
   of(userId: number): FactsDraft {

@@ -2,10 +2,13 @@
 //
 // 1. An operation validates the request, appends it to the log as one entry, and responds (`operations/accept.ts`).
 // 2. The follower reads the entries after its cursor, some hundred at a time (`follower/follow-log.ts`).
-// 3. `batch.ts` reads their bodies with the settings of their workspaces. An entry it cannot read becomes unreadable.
+// 3. `batch.ts` reads their bodies with the settings of their workspaces. It lists an entry that it cannot read, with the
+//    reason; the last step parks it.
 // 4. `apply-batch.ts` opens one transaction, moves the cursor, and calls `applySteps`. All of it commits, or nothing.
 //
 // If a step throws, the follower tries the batch again, then halves it, and parks the one entry that cannot be applied.
+// While the store or log is unavailable it waits and parks nothing.
+//
 // A step works on all entries with a few statements, never with one per entry. It changes neither the batch nor the
 // results of earlier steps: it returns what a later step needs.
 import type { Store } from '../store/store.ts'
@@ -32,11 +35,13 @@ export async function applySteps(store: Store, batch: Batch, options: CountOptio
   const leftOut = await applyUserAttributes(store, batch, users)
   // Inserts tracked events. Returns those that were already stored.
   const storedEvents = await storeEvents(store, batch, users)
-  // Inserts reported facts and updates the statistics. Returns how many facts were new, and what exceeds the caps.
+  // Inserts reported facts (memberships, message events). Adds these and the tracked events that meet goals to the
+  // statistics. Returns how many facts were new, and what exceeds the caps.
   const countedFacts = await countStatistics(store, batch, { users, storedEvents, options })
-  // Writes the receipt of each request. Returns how many events and facts were new, and how many are not counted.
+  // Writes the receipt of each request that was read. Returns how many events and facts were new, and how many are not
+  // counted.
   const totals = await recordReceipts(store, batch, { leftOut, storedEvents, countedFacts })
-  // Parks unreadable entries with the reason.
+  // Parks unreadable entries with the reason, and writes their receipts.
   await parkUnreadable(store, batch)
   return { users, ...totals }
 }

@@ -1,7 +1,7 @@
 // Finds or creates the users that entries name by customer id or by a configured identifier, and merges users whom an
 // entry shows to be one person ("Identity resolution"). A batch has the same outcome as its entries one by one.
 //
-// An alias is an id under which facts of a user are stored: a customer id, or the id of a user that was merged into it.
+// An alias is an id under which a user's facts are stored: a customer id, or the id of a user that was merged into it.
 // Nearly all users have a single alias, one customer id. The store records that with the customer id, which saves a
 // lookup of their aliases.
 import type { Store } from '../store/store.ts'
@@ -36,7 +36,8 @@ export interface ResolvedUsers {
 }
 
 /**
- * Another process created or merged users of this batch meanwhile. The catcher applies the batch again from the start.
+ * Another process created or merged users of this batch meanwhile. The catcher, the follower, applies the batch again from
+ * the start.
  */
 export class UsersOvertaken extends Error {}
 

@@ -11,11 +11,11 @@ export interface StoredEvents {
 
 export async function storeEvents(store: Store, { entries }: Batch, users: ResolvedUsers): Promise<StoredEvents> {
   const events: StoredEvent[] = []
-  for (const read of entries) if (read.kind === 'track_events') addStoredEvents(read, users, events)
+  for (const read of entries) if (read.kind === 'track_events') collectEvents(read, users, events)
   return { repeatedEvents: new Set(await addEvents(store, events)) }
 }
 
-function addStoredEvents(
+function collectEvents(
   { entry, events, deviceId, subjects }: EventsEntry,
   { userOf }: ResolvedUsers,
   to: StoredEvent[],

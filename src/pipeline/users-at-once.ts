@@ -9,7 +9,7 @@ import type { Batch } from './batch.ts'
  */
 const USERS_BYTES_MAX = 16 * 1024 * 1024
 
-/** A batch of several entries exceeds its memory or cells; its halves need less. */
+/** A batch of several entries exceeds its memory or cells. The catcher, the follower, halves it. */
 export class TooMuchAtOnce extends Error {}
 
 /** Returns users by id, without merged ones. Throws TooMuchAtOnce, but not for a single entry. */

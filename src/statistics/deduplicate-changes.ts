@@ -2,9 +2,9 @@
 // way.
 //
 // The fingerprint of a change is a text of everything that its difference (`difference.ts`) depends on, for a user
-// without goal events. Two changes with the same fingerprint have the same audiences and the same message events of the
+// without goal events. Two changes with the same fingerprint have the same memberships and the same message events of the
 // affected kinds, stored and new. They may differ in the customer, the message ids, the names of devices, and the time
-// within a day, as long as each message event belongs to the same audience and the audiences and failures keep their
+// within a day, as long as each message event belongs to the same membership and the memberships and failures keep their
 // order. Cells hold only days and numbers of users, so both differences are equal, and the difference times the number
 // of users is the sum of all. This also holds during a backfill that has reached only some of the users: without goal
 // events, no count by goals changes.
@@ -83,10 +83,10 @@ export function fingerprintOf({ before, stored, facts }: StoredChange, timezone:
   }
   const affected = affectedKinds(facts)
   const devices: string[] = []
-  /** Units of the other kinds of message events, which only add devices to the units of audiences. */
+  /** Units of the other kinds of message events, which only add devices to the units of memberships. */
   const units = new Set<string>()
   for (const [index, message] of messages.entries()) {
-    const unit = `${audienceOf(memberships, message)}\0${indexIn(devices, message.device)}`
+    const unit = `${membershipOf(memberships, message)}\0${indexIn(devices, message.device)}`
     if (affected.has(message.kind)) {
       const isNew = index >= stored.messages.length
       fingerprint += `${textOfMessage(message, timezone)}\0${unit}\0${failuresBefore(message, messages)}\0${isNew}\0`
@@ -96,7 +96,7 @@ export function fingerprintOf({ before, stored, facts }: StoredChange, timezone:
 }
 
 /**
- * Whether two facts may be reports of the same fact: audiences of one platform, or message events of one kind, at the
+ * Whether two facts may be reports of the same fact: memberships of one platform, or message events of one kind, at the
  * same instant.
  */
 function mayRepeat(memberships: readonly Membership[], messages: readonly MessageEvent[]): boolean {
@@ -117,11 +117,11 @@ function areCountedTogether(one: string, other: string): boolean {
   return countedPlatform(one) === countedPlatform(other)
 }
 
-/** The counted fields of an audience, without its position among the others. Begins with a word, as no unit does. */
+/** The counted fields of a membership, without its position among the others. Begins with a word, as no unit does. */
 function textOfMembership(membership: Membership, timezone: string): string {
   const { campaign, platform, evaluatedAt, group, variation, locale, removed } = membership
   const texts = `${platform}\0${orNull(variation)}\0${orNull(locale)}\0${orNull(removed)}`
-  return `audience\0${campaign}\0${localDay(timezone, evaluatedAt)}\0${group}\0${texts}`
+  return `membership\0${campaign}\0${localDay(timezone, evaluatedAt)}\0${group}\0${texts}`
 }
 
 /** The same of a message event. */
@@ -139,7 +139,7 @@ const EVERY_KIND: ReadonlySet<MessageKind> = new Set(MESSAGE_KINDS)
 const UNIT_KINDS: ReadonlySet<MessageKind> = new Set(['sent', 'failed', 'impression'])
 
 /**
- * The kinds of message events whose counts new facts may change, by the rule of `affected-metrics.ts`: new audiences may
+ * The kinds of message events whose counts new facts may change, by the rule of `affected-metrics.ts`: new memberships may
  * change the dimensions of all message events.
  */
 function affectedKinds({ memberships, messages }: NewFacts): ReadonlySet<MessageKind> {
@@ -148,8 +148,8 @@ function affectedKinds({ memberships, messages }: NewFacts): ReadonlySet<Message
   return messages.some(({ kind }) => UNIT_KINDS.has(kind)) ? new Set([...kinds, ...UNIT_KINDS]) : kinds
 }
 
-/** The index of the audience a message event belongs to, by the rule of `CampaignHistory.audienceOf`; −1 for none. */
-function audienceOf(memberships: readonly Membership[], { campaign, platform, time }: MessageEvent): number {
+/** The index of the membership a message event belongs to, by the rule of `CampaignHistory.membershipOf`; −1 for none. */
+function membershipOf(memberships: readonly Membership[], { campaign, platform, time }: MessageEvent): number {
   let found = -1
   for (const [index, membership] of memberships.entries()) {
     if (membership.campaign !== campaign || !areCountedTogether(membership.platform, platform)) continue

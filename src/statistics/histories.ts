@@ -124,6 +124,8 @@ async function loadGoalEvents(
   const max = cap * (drafts.alone ? WHOLE_PER_CAP.one : WHOLE_PER_CAP.several)
   const whole = await listAtMost(store, all, max)
   if (whole) return drafts.addGoalEvents(whole)
+  // A heavy user has more events of one name in its period than the cap. Its events are read apart, so that a batch with one
+  // such user is not portioned down to single users. If no user is heavy, the users together are too many.
   const heavyIds = drafts.alone ? undefined : await findFrequentUserIds(store, toPairs(all), cap)
   const isHeavy = ({ draft }: WantedEvents) => !heavyIds || draft.user.userIds.some((userId) => heavyIds.has(userId))
   const heavy = all.filter(isHeavy)

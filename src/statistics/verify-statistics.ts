@@ -44,14 +44,14 @@ interface Compared {
 }
 
 /** What the caps exclude. */
-interface OverLimit {
-  /** Users who are or were over a limit in a campaign. */
-  readonly usersOverLimit: number
-  /** Their events that were not counted on arrival. */
+interface OverCap {
+  /** Users who are or were over a cap in a campaign. */
+  readonly usersOverCap: number
+  /** Their memberships, message events and goal events that were not counted on arrival. */
   readonly eventsNotCounted: number
 }
 
-export interface Verification extends CountProgress, Readonly<Compared>, OverLimit {}
+export interface Verification extends CountProgress, Readonly<Compared>, OverCap {}
 
 const NOTHING: Counted = { users: 0, occurrences: 0 }
 
@@ -86,7 +86,7 @@ export async function verifyIn(
   workspaceId: string,
   { expected, onProgress, caps }: VerifyOptions,
 ): Promise<Verification> {
-  const count: FactCount = { expected, users: 0, facts: 0, usersOverLimit: 0, eventsNotCounted: 0 }
+  const count: FactCount = { expected, users: 0, facts: 0, usersOverCap: 0, eventsNotCounted: 0 }
   const compared: Compared = { cells: 0, differingCells: 0, differences: [] }
   const catalog = await new GoalCatalogs({ caps }).open(store, workspaceId)
   if (catalog) {
@@ -104,7 +104,7 @@ interface FactCount {
   readonly expected: ExpectedCells
   users: number
   facts: number
-  usersOverLimit: number
+  usersOverCap: number
   eventsNotCounted: number
 }
 
@@ -125,13 +125,13 @@ async function countAll(
       count.expected.add((sum) => addHistory(sum, catalog, history, 1))
       count.facts += countFacts([history])
     }
-    await addOverLimit(store, users, count)
+    await addOverCap(store, users, count)
     count.users += userIds.length
     onProgress(count)
   }
 }
 
-async function addOverLimit(store: Store, users: readonly UserWithAliases[], count: FactCount): Promise<void> {
+async function addOverCap(store: Store, users: readonly UserWithAliases[], count: FactCount): Promise<void> {
   const uncounted = await findUncountedEvents(
     store,
     users.flatMap(({ userIds }) => userIds),
@@ -140,7 +140,7 @@ async function addOverLimit(store: Store, users: readonly UserWithAliases[], cou
   for (const { userIds } of users) {
     const events = userIds.reduce((sum, userId) => sum + (uncounted.get(userId) ?? 0), 0)
     if (events === 0) continue
-    count.usersOverLimit++
+    count.usersOverCap++
     count.eventsNotCounted += events
   }
 }

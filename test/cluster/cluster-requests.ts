@@ -1,5 +1,6 @@
 // The requests that clients of a cluster send: events, links between customers who are one person, and reports of campaigns. Each
 // load has users of its own. The naive model computes the resulting statistics.
+import { DAY_MS } from '../../src/core/time-zone.ts'
 import type { Goal } from '../../src/core/campaigns/goal.ts'
 import { MESSAGE_KINDS } from '../../src/core/campaigns/facts.ts'
 import { workspaceAfter, PERSON, toBody, type HistoryEntry } from '../support/statistics/history-entries.ts'
@@ -42,11 +43,9 @@ export const CLUSTER_GOALS: readonly (readonly Goal[])[] = [
 const CUSTOMERS = 20
 /** Customers with the same person are merged into one user sooner or later. */
 const PERSONS = 6
-const SECOND = 1_000
-const DAY = 24 * 60 * 60 * SECOND
 /** Events and facts are dated from this long ago until an hour ago. */
-const PAST = 3 * DAY
-const RECENT = DAY / 24
+const PAST = 3 * DAY_MS
+const RECENT = DAY_MS / 24
 const NOTHING = { audiences: [], messages: [], events: [] } as const
 
 export interface WriterOptions {

@@ -18,9 +18,9 @@ import { event, goal, HOUR, member, message, NOON, workspace } from '../support/
 import {
   expectAnswers,
   expectVerified,
-  openStatisticsBench,
+  openStatisticsStore,
   StatisticsRun,
-  type StatisticsBench,
+  type StatisticsStore,
 } from '../support/statistics/statistics-run.ts'
 import { LOAD_SETTINGS, StatisticsLoad } from '../support/statistics/statistics-load.ts'
 import { describeEachStore, makeLocation, openTestDatabase } from '../support/stores.ts'
@@ -36,22 +36,22 @@ const MANY = 1_005
 const REBUILDS = 2
 
 describeEachStore('statistics', (kind) => {
-  let bench: StatisticsBench
+  let opened: StatisticsStore
   let environment: Environment
   let shop: StatisticsRun
 
   beforeAll(async () => {
-    bench = await openStatisticsBench(kind)
-    environment = environmentOf(bench.location)
+    opened = await openStatisticsStore(kind)
+    environment = environmentOf(opened.location)
     // Another workspace, whose statistics stay correct.
     await makeShop()
   })
-  afterAll(() => bench.close())
+  afterAll(() => opened.close())
   beforeEach(async () => void (shop = await makeShop()))
 
   async function makeShop(): Promise<StatisticsRun> {
     const campaigns = [{ id: 'c1', goals: [goal({})] }]
-    const made = await StatisticsRun.make(bench, workspace({ campaigns }))
+    const made = await StatisticsRun.make(opened, workspace({ campaigns }))
     await made.apply(ENTRIES)
     return made
   }
@@ -60,12 +60,12 @@ describeEachStore('statistics', (kind) => {
     return runJson(['statistics', what, '--workspace', run.workspaceId], environment)
   }
   const corrupt = async (...cells: readonly Partial<Cell>[]) => {
-    await changeRows(bench.database, await shop.campaignRows(), cells)
+    await changeRows(opened.database, await shop.campaignRows(), cells)
   }
 
   it('verify exits with 0 if a recount finds no difference, and reports what it counted', async () => {
     const numbers = (await shop.campaignRows()).map(({ number }) => number)
-    const rows = await bench.database.query
+    const rows = await opened.database.query
       .selectFrom('statistics')
       .select('day')
       .where('campaign', 'in', numbers)
@@ -81,7 +81,7 @@ describeEachStore('statistics', (kind) => {
             users: 2,
             facts: 7,
             cells: rows.length,
-            users_over_limit: 0,
+            users_over_cap: 0,
             events_not_counted: 0,
             differing_cells: 0,
             differences: [],
@@ -91,16 +91,16 @@ describeEachStore('statistics', (kind) => {
     })
   })
 
-  it('verify reports how many users are over the limit, and how many of their events are not counted', async () => {
+  it('verify reports how many users are over a cap, and how many of their facts are not counted', async () => {
     const [ann, bob] = await usersOf(shop)
     const uncounted = new Map([ann, bob].map((person, index) => [person?.userId ?? 0, index + 2]))
-    await bench.database.write((store) => addUncountedEvents(store, uncounted))
-    await bench.database.write((store) => addUncountedEvents(store, uncounted))
-    const over = { users_over_limit: 2, events_not_counted: 10 }
+    await opened.database.write((store) => addUncountedEvents(store, uncounted))
+    await opened.database.write((store) => addUncountedEvents(store, uncounted))
+    const over = { users_over_cap: 2, events_not_counted: 10 }
     expect(await statistics('verify')).toMatchObject({ status: 0, body: { equal: true, workspaces: [over] } })
     const { stdout } = await run(['statistics', 'verify', '--workspace', shop.workspaceId], environment)
-    const limit = '10000 message events or 10000 goal events in a campaign'
-    expect(stdout).toContain(`2 users are over the limit of ${limit}; 10 events are not counted`)
+    const cap = '10000 memberships, 10000 message events or 10000 goal events in a campaign'
+    expect(stdout).toContain(`2 users are over a cap of ${cap}; 10 of their facts are not counted`)
   })
 
   it('verify exits with 1 and prints exactly the rows that were changed, deleted and added', async () => {
@@ -144,7 +144,7 @@ describeEachStore('statistics', (kind) => {
 
   it('verify and rebuild follow changed facts, not the table', async () => {
     const { number = 0 } = (await shop.campaignRows())[0] ?? {}
-    await bench.database.write(async ({ query }) => {
+    await opened.database.write(async ({ query }) => {
       for (const table of ['message_events', 'message_events_staging'] as const) {
         await query.deleteFrom(table).where('campaign', '=', number).where('kind', '=', KIND_CLICK).execute()
       }
@@ -206,26 +206,26 @@ describeEachStore('statistics', (kind) => {
   })
 
   const interventions: [what: string, intervene: () => Promise<unknown>][] = [
-    ['another rebuild', () => rebuildStatistics(bench.database, shop.workspaceId, () => {})],
+    ['another rebuild', () => rebuildStatistics(opened.database, shop.workspaceId, () => {})],
     ['a change of goals', () => shop.setGoals('c1', [goal({ windowHours: 2 })])],
     ['a change of goals whose backfill is complete', () => useGoals([goal({ windowHours: 2 })])],
   ]
   const useGoals = async (goals: readonly Goal[]) => {
     await shop.setGoals('c1', goals)
     const catalogs = new GoalCatalogs()
-    while (await backfillGoals(bench.database, catalogs, { lastWorkspace: '' }));
+    while (await backfillGoals(opened.database, catalogs, { lastWorkspace: '' }));
   }
   it.each(interventions)('rebuild is refused after %s between its count and its writes', async (_, intervene) => {
     await corrupt({ metric: 'sent', occurrences: 9 })
-    const rebuilding = rebuildStatistics(afterSnapshot(bench.database, intervene), shop.workspaceId, () => {})
+    const rebuilding = rebuildStatistics(afterSnapshot(opened.database, intervene), shop.workspaceId, () => {})
     await expect(rebuilding).rejects.toMatchObject({ code: 'conflict' })
-    await rebuildStatistics(bench.database, shop.workspaceId, () => {})
+    await rebuildStatistics(opened.database, shop.workspaceId, () => {})
     expect(await expectVerified(shop)).toMatchObject({ users: 2 })
   })
 
   it('rebuild succeeds despite a campaign created between its count and its writes', async () => {
     await corrupt({ metric: 'sent', occurrences: 9 })
-    const making = afterSnapshot(bench.database, () => shop.addCampaign({ id: 'c2', goals: [goal({})] }))
+    const making = afterSnapshot(opened.database, () => shop.addCampaign({ id: 'c2', goals: [goal({})] }))
     await rebuildStatistics(making, shop.workspaceId, () => {})
     await expectVerified(shop)
     await expectAnswers(shop, [DAY])
@@ -234,7 +234,7 @@ describeEachStore('statistics', (kind) => {
   it('rebuild keeps what batches add between its count and its writes', async () => {
     await corrupt({ metric: 'sent', occurrences: 9 })
     const late = message({ kind: 'sent', customerId: 'cid', time: NOON + HOUR })
-    const adding = afterSnapshot(bench.database, () => shop.apply([{ ...NOTHING, ...REPORT, messages: [late] }]))
+    const adding = afterSnapshot(opened.database, () => shop.apply([{ ...NOTHING, ...REPORT, messages: [late] }]))
     await rebuildStatistics(adding, shop.workspaceId, () => {})
     expect(await expectVerified(shop)).toMatchObject({ users: 3 })
     await expectAnswers(shop, [DAY])

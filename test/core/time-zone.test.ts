@@ -1,6 +1,7 @@
 // Calendar arithmetic in IANA time zones: offsets, days, and clock times that occur twice or not at all.
 import { describe, expect, it, vi } from 'vitest'
 import {
+  DAY_MS,
   fromCalendarDate,
   isTimeZone,
   isUnambiguousZone,
@@ -79,7 +80,6 @@ const ODD_ZONES = `
 `
   .trim()
   .split(/\s+/)
-const DAY_MS = 86_400_000
 const YEAR_10_000 = Date.UTC(10_000, 0, 1)
 
 /** Reads the offset of a zone from the parts of a clock time by Intl. */

@@ -9,8 +9,7 @@ import type { Database } from '../../src/store/store.ts'
 import { newEntry } from '../log/log-contract.ts'
 import { NOW, openPipelineBench, type PipelineBench } from '../support/pipeline-bench.ts'
 import { describeEachStore, describeOnPostgres, makeStore, openTestDatabase } from '../support/stores.ts'
-
-const DAY_MS = 24 * 60 * 60 * 1000
+import { DAY_MS } from '../../src/core/time-zone.ts'
 
 describeEachStore('The job that deletes old data', (kind) => {
   let bench: PipelineBench

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { PartitionLeases } from '../../src/pipeline/follower/partition-leases.ts'
-import { countPipelines, endMembership, renewLeases } from '../../src/store/entries/partition-leases.ts'
+import { countPipelines, releaseLeases, renewLeases } from '../../src/store/entries/partition-leases.ts'
 import type { Database } from '../../src/store/store.ts'
 import { describeOnPostgres, makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
@@ -46,7 +46,7 @@ describeOnPostgres('Leases of partitions', () => {
     await renew('staying')
     await renew('stopping')
     expect(await renew('staying')).toHaveLength(PARTITIONS / 2)
-    await database.write((store) => endMembership(store, 'stopping'))
+    await database.write((store) => releaseLeases(store, 'stopping'))
     expect(await renew('staying')).toHaveLength(PARTITIONS)
   })
 

@@ -9,9 +9,9 @@ import { until } from '../support/server.ts'
 import { goal, message, workspace } from '../support/statistics/statistics-examples.ts'
 import {
   expectVerified,
-  openStatisticsBench,
+  openStatisticsStore,
   StatisticsRun,
-  type StatisticsBench,
+  type StatisticsStore,
 } from '../support/statistics/statistics-run.ts'
 import { describeEachStore, makeStore, openTestDatabase } from '../support/stores.ts'
 
@@ -70,18 +70,18 @@ it('At most a thousand pieces of failed work pause', () => {
 
 describeEachStore('A backfill with a workspace that fails', (kind) => {
   /** Two runs; the first has its turn first. */
-  async function makeRuns(bench: StatisticsBench): Promise<[StatisticsRun, StatisticsRun]> {
+  async function makeRuns(opened: StatisticsStore): Promise<[StatisticsRun, StatisticsRun]> {
     const campaigns = [{ id: 'c1', goals: [goal({})] }]
     const runs = [
-      await StatisticsRun.make(bench, workspace({ campaigns })),
-      await StatisticsRun.make(bench, workspace({ campaigns })),
+      await StatisticsRun.make(opened, workspace({ campaigns })),
+      await StatisticsRun.make(opened, workspace({ campaigns })),
     ]
     for (const run of runs) await run.apply([CLICK])
     return runs.toSorted((one, next) => (one.workspaceId < next.workspaceId ? -1 : 1)) as [StatisticsRun, StatisticsRun]
   }
 
   /** Takes backfill steps until `isDone`. Returns the failures meanwhile. */
-  async function countUntil({ database }: StatisticsBench, isDone: () => Promise<boolean>): Promise<Set<string>> {
+  async function countUntil({ database }: StatisticsStore, isDone: () => Promise<boolean>): Promise<Set<string>> {
     const failures = new Set<string>()
     const backfill = new Backfill({ database, onFailure: (_error, what) => failures.add(what) })
     backfill.start()
@@ -94,27 +94,27 @@ describeEachStore('A backfill with a workspace that fails', (kind) => {
   }
 
   it('counts the goals of other workspaces, and of that one once it can be counted', async () => {
-    const bench = await openStatisticsBench(kind)
-    const { database } = bench
-    const [broken, other] = await makeRuns(bench)
+    const opened = await openStatisticsStore(kind)
+    const { database } = opened
+    const [broken, other] = await makeRuns(opened)
     const [person] = await usersOf(broken)
     if (!person) throw new Error('nobody is there')
     await addManyFacts(database, person, { campaigns: [NOWHERE], days: 1 })
     for (const run of [broken, other]) await run.setGoals('c1', [goal({ windowHours: 2 })])
     const isDone = async ({ workspaceId }: StatisticsRun) => !(await findGoalBackfill(database, workspaceId))?.isRunning
-    const failures = await countUntil(bench, () => isDone(other))
+    const failures = await countUntil(opened, () => isDone(other))
     expect([...failures]).toEqual([`cannot backfill the goals of the workspace ${broken.workspaceId}; retrying`])
     expect(await isDone(broken)).toBe(false)
     await database.write((store) => removeMessageEvents(store, NOWHERE))
-    await countUntil(bench, () => isDone(broken))
+    await countUntil(opened, () => isDone(broken))
     for (const run of [broken, other]) await expectVerified(run)
-    await bench.close()
+    await opened.close()
   })
 
   it('pauses a workspace that fails, and starts again from the shortest pause after a step succeeds', async () => {
-    const bench = await openStatisticsBench(kind)
-    const { database } = bench
-    const [run] = await makeRuns(bench)
+    const opened = await openStatisticsStore(kind)
+    const { database } = opened
+    const [run] = await makeRuns(opened)
     const [person] = await usersOf(run)
     if (!person) throw new Error('nobody is there')
     const breakUser = () => addManyFacts(database, person, { campaigns: [NOWHERE], days: 1 })
@@ -139,20 +139,20 @@ describeEachStore('A backfill with a workspace that fails', (kind) => {
     now += FIRST_PAUSE_MS
     while (await backfill.step());
     expect(await findGoalBackfill(database, run.workspaceId)).toMatchObject({ isRunning: false })
-    await bench.close()
+    await opened.close()
   })
 
   it('does nothing in a process that is not in charge', async () => {
-    const bench = await openStatisticsBench(kind)
-    const { database } = bench
-    const [run] = await makeRuns(bench)
+    const opened = await openStatisticsStore(kind)
+    const { database } = opened
+    const [run] = await makeRuns(opened)
     await run.setGoals('c1', [goal({ windowHours: 2 })])
     let isInCharge = false
     const backfill = new Backfill({ database, isInCharge: () => isInCharge, onFailure: () => {} })
     expect(await backfill.step()).toBe(false)
     isInCharge = true
     expect(await backfill.step()).toBe(true)
-    await bench.close()
+    await opened.close()
   })
 })
 

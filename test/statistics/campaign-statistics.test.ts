@@ -14,10 +14,10 @@ import {
   cut,
   expectAnswers,
   expectVerified,
-  openStatisticsBench,
+  openStatisticsStore,
   rangeChoices,
   StatisticsRun,
-  type StatisticsBench,
+  type StatisticsStore,
 } from '../support/statistics/statistics-run.ts'
 import { describeEachStore, type StoreKind } from '../support/stores.ts'
 
@@ -46,23 +46,23 @@ const TABLES = [
 ] as const satisfies readonly (keyof Tables)[]
 
 describeEachStore('Campaign statistics', (kind) => {
-  let bench: StatisticsBench
+  let opened: StatisticsStore
 
   beforeAll(async () => {
     process.stderr.write(`campaign statistics on ${kind}: STATISTICS_SEED=${SEED}\n`)
-    bench = await openStatisticsBench(kind)
+    opened = await openStatisticsStore(kind)
   })
-  afterAll(() => bench.close())
+  afterAll(() => opened.close())
 
   it(
     'equal a count of all facts, in any order of arrival, with any repetition, in batches of any size',
     async () => {
       await expectAlways(someHistory, HISTORIES[kind], async ({ history, entries, sizes, choices }) => {
-        const run = await StatisticsRun.make(bench, history)
+        const run = await StatisticsRun.make(opened, history)
         const batches = cut(entries, sizes)
         for (const [index, batch] of batches.entries()) {
           await run.apply(batch)
-          await bench.database.write((store) => moveStagedMessageEvents(store, index % 3 === 2 ? 1 : 1_000))
+          await opened.database.write((store) => moveStagedMessageEvents(store, index % 3 === 2 ? 1 : 1_000))
           await expectVerified(run)
           if (index === batches.length >> 1) await expectAnswers(run, run.ranges(choices.slice(0, 1)))
         }
@@ -74,7 +74,7 @@ describeEachStore('Campaign statistics', (kind) => {
 
   it('count a new goal event by all earlier facts, however old, and by the campaigns that get the credit', async () => {
     const campaigns = ['c1', 'c2'].map((id) => ({ id, goals: [goal({})] }))
-    const run = await StatisticsRun.make(bench, workspace({ campaigns }))
+    const run = await StatisticsRun.make(opened, workspace({ campaigns }))
     const later = NOON + 15 * 24 * HOUR
     await run.apply([clickOf('c1', NOON), clickOf('c2', NOON + 1), orderAt(NOON + 2), clickOf('c1', later)])
     await run.apply([orderAt(later + 1)])
@@ -87,8 +87,8 @@ describeEachStore('Campaign statistics', (kind) => {
     async () => {
       await expectAlways(fc.tuple(someHistory, someHistory), PAIRS[kind], async (pair) => {
         const runs = [
-          await StatisticsRun.make(bench, pair[0].history),
-          await StatisticsRun.make(bench, pair[1].history),
+          await StatisticsRun.make(opened, pair[0].history),
+          await StatisticsRun.make(opened, pair[1].history),
         ]
         const parts = pair.map(({ entries, sizes }) => cut(entries, sizes))
         for (let step = 0; parts.some(({ length }) => step < length); step++) {
@@ -111,7 +111,7 @@ describeEachStore('Campaign statistics', (kind) => {
     async () => {
       const withPartitions = fc.tuple(someHistory, fc.array(fc.nat(1), { minLength: 1 }))
       await expectAlways(withPartitions, PAIRS[kind], async ([{ history, entries, sizes, choices }, partitions]) => {
-        const run = await StatisticsRun.make(bench, history)
+        const run = await StatisticsRun.make(opened, history)
         const partitionOf = (index: number) => partitions[index % partitions.length] ?? 0
         const parts = [0, 1].map((partition) => entries.filter((_, index) => partitionOf(index) === partition))
         await Promise.all(parts.map((part, partition) => run.follow(partition, cut(part, sizes))))
@@ -125,7 +125,7 @@ describeEachStore('Campaign statistics', (kind) => {
   it(
     'keep nothing of a batch that fails, and count it once when it is applied again',
     async () => {
-      const own = await openStatisticsBench(kind)
+      const own = await openStatisticsStore(kind)
       await expectAlways(someHistory, FAILURES[kind], async ({ history, entries, sizes, choices }) => {
         const run = await StatisticsRun.make(own, history)
         for (const part of cut(entries, sizes)) {

@@ -22,10 +22,10 @@ import {
   expectAnswers,
   expectVerified,
   NOW,
-  openStatisticsBench,
+  openStatisticsStore,
   rangeChoices,
   StatisticsRun,
-  type StatisticsBench,
+  type StatisticsStore,
 } from '../support/statistics/statistics-run.ts'
 import { describeEachStore, type StoreKind } from '../support/stores.ts'
 
@@ -41,17 +41,17 @@ const DAY = { startDate: '2026-03-10', endDate: '2026-03-10' } as const
 const CLICKS = { ...DAY, attributionType: 'CLICK_THROUGH', metricType: 'TOTAL' } as const
 
 describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
-  let bench: StatisticsBench
+  let opened: StatisticsStore
 
   beforeAll(async () => {
     process.stderr.write(`event caps on ${kind}: STATISTICS_SEED=${SEED}\n`)
-    bench = await openStatisticsBench(kind)
+    opened = await openStatisticsStore(kind)
   })
-  afterAll(() => bench.close())
+  afterAll(() => opened.close())
 
   const makeRun = (caps = CAPS, windowHours = 1) => {
     const campaigns = ['c1', 'c2'].map((id) => ({ id, goals: [goal({ windowHours })] }))
-    return StatisticsRun.make(bench, workspace({ campaigns }), caps)
+    return StatisticsRun.make(opened, workspace({ campaigns }), caps)
   }
 
   /**
@@ -59,19 +59,19 @@ describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
    */
   async function apply(run: StatisticsRun, ...entries: HistoryEntry[]) {
     const log = run.toLog(entries)
-    await applyBatch(bench.database, await run.read(log), await run.applyOptions())
+    await applyBatch(opened.database, await run.read(log), await run.applyOptions())
     run.applied.push(...entries)
     const receipts = await Promise.all(
-      log.map(({ requestId }) => findReceipt(bench.database, run.workspaceId, requestId)),
+      log.map(({ requestId }) => findReceipt(opened.database, run.workspaceId, requestId)),
     )
     return receipts.map((receipt) => [receipt?.events, receipt?.duplicates, receipt?.notCounted])
   }
 
   async function expectRight(run: StatisticsRun, limits: readonly [users: number, events: number]): Promise<void> {
-    const { usersOverLimit, eventsNotCounted } = await expectVerified(run)
-    expect([usersOverLimit, eventsNotCounted]).toEqual(limits)
+    const { usersOverCap, eventsNotCounted } = await expectVerified(run)
+    expect([usersOverCap, eventsNotCounted]).toEqual(limits)
     await expectAnswers(run, [DAY])
-    const rebuilt = await rebuildStatistics(bench.database, run.workspaceId, () => {}, run.caps)
+    const rebuilt = await rebuildStatistics(opened.database, run.workspaceId, () => {}, run.caps)
     expect(rebuilt.differingCells).toBe(0)
   }
 
@@ -90,7 +90,7 @@ describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
     expect(await apply(run, clicks({ campaignId: 'c2' }, 6, 7))).toEqual([[2, 0, 1]])
     await expectRight(run, [1, 3])
     const [ann] = await usersOf(run)
-    const stored = await bench.database.query
+    const stored = await opened.database.query
       .selectFrom(kind === 'sqlite' ? 'message_events_staging' : 'message_events')
       .select('time')
       .where('customer', 'in', ann?.customers ?? [])
@@ -134,7 +134,7 @@ describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
     expect(await apply(run, orders(5))).toEqual([[1, 0, 0]])
     expect(await conversions(run)).toBe(3)
     await expectRight(run, [1, 2])
-    const events = await bench.database.query
+    const events = await opened.database.query
       .selectFrom('events')
       .select('id')
       .where('workspace_id', '=', run.workspaceId)
@@ -178,7 +178,7 @@ describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
     async () => {
       const histories = fc.tuple(someHistory, fc.record({ reported: fc.integer(LOW), goalEvents: fc.integer(LOW) }))
       const property = fc.asyncProperty(histories, async ([{ history, entries, sizes, choices }, caps]) => {
-        const run = await StatisticsRun.make(bench, history, caps)
+        const run = await StatisticsRun.make(opened, history, caps)
         for (const batch of cut(entries, sizes)) {
           await run.apply(batch)
           await expectVerified(run)
@@ -194,7 +194,7 @@ describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
     'leave out the same facts while goals change and two processes apply the log',
     async () => {
       const property = fc.asyncProperty(lives(), fc.integer(LOW), async (life, goalEvents) => {
-        const run = await StatisticsRun.make(bench, life.history, { ...FACT_CAPS, goalEvents })
+        const run = await StatisticsRun.make(opened, life.history, { ...FACT_CAPS, goalEvents })
         await expectRightThroughout(run, life)
       })
       await fc.assert(property, { seed: SEED, numRuns: LIVES[kind], interruptAfterTimeLimit: LONGEST_MS })
@@ -207,9 +207,9 @@ describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
     const run = await makeRun(caps)
     await run.apply([clicks({}, 0), clicks({ campaignId: 'c2' }, 30 * 60_000), clicks({ customerId: 'bob' }, 0)])
     await addOrders(run, 3_000)
-    await rebuildStatistics(bench.database, run.workspaceId, () => {}, caps)
+    await rebuildStatistics(opened.database, run.workspaceId, () => {}, caps)
     const others = [clicks({ customerId: 'bob' }, 1), orders.of('bob', 2)]
-    const watched = countRows(bench.database)
+    const watched = countRows(opened.database)
     await run.apply([clicks({}, 5 * 60_000), orders(1_000), ...others], { database: watched.database })
     // All goal events are read up to eight times the cap for several users and twice the cap for one; beyond, the first
     // ones for each campaign, before the batch and after it. This happens for the touch, and again for the campaigns
@@ -219,7 +219,7 @@ describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
     const { eventsNotCounted } = await expectVerified(run)
     expect(eventsNotCounted).toBe(0)
     await run.apply([orders(40 * 60_000)])
-    expect(await expectVerified(run)).toMatchObject({ usersOverLimit: 1, eventsNotCounted: 1 })
+    expect(await expectVerified(run)).toMatchObject({ usersOverCap: 1, eventsNotCounted: 1 })
   })
 
   it(
@@ -229,13 +229,13 @@ describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
       await run.apply([clicks({}, 0), clicks({ customerId: 'bob' }, 0)])
       await addClicks(run, FACT_CAPS.reported - 1)
       await addOrders(run, FACT_CAPS.goalEvents)
-      await rebuildStatistics(bench.database, run.workspaceId, () => {})
-      const watched = countRows(bench.database)
+      await rebuildStatistics(opened.database, run.workspaceId, () => {})
+      const watched = countRows(opened.database)
       const entries = [clicks({}, -1), orders(11_000_000), clicks({ customerId: 'bob' }, 1), orders.of('bob', 2)]
       await run.apply(entries, { database: watched.database })
       expect(watched.rows()).toBeLessThan(5 * (FACT_CAPS.reported + FACT_CAPS.goalEvents))
       expect(await conversions(run)).toBe(FACT_CAPS.goalEvents + 1)
-      expect(await expectVerified(run)).toMatchObject({ usersOverLimit: 1, eventsNotCounted: 2, users: 2 })
+      expect(await expectVerified(run)).toMatchObject({ usersOverCap: 1, eventsNotCounted: 2, users: 2 })
     },
     TIMEOUT_MS,
   )
@@ -283,7 +283,7 @@ describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
     const facts = Array.from({ length: count }, (_, index): MessageEvent => {
       return { ...fact, campaign: campaign?.number ?? 0, customer, time: NOON + 1 + index }
     })
-    await bench.database.write(async (store) => void (await addMessageEvents(store, facts)))
+    await opened.database.write(async (store) => void (await addMessageEvents(store, facts)))
   }
 
   /** The same for orders, one per second. */
@@ -296,7 +296,7 @@ describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
       const own = { id: ++addedEvents, workspaceId, userId, action: 'purchase', time }
       return { ...nothing, ...own, attributes: '{}', receivedAt: NOW }
     })
-    await bench.database.write(async (store) => void (await addEvents(store, stored)))
+    await opened.database.write(async (store) => void (await addEvents(store, stored)))
   }
 })
 

@@ -18,9 +18,9 @@ import {
   expectAnswers,
   expectVerified,
   NOW,
-  openStatisticsBench,
+  openStatisticsStore,
   StatisticsRun,
-  type StatisticsBench,
+  type StatisticsStore,
 } from '../support/statistics/statistics-run.ts'
 import { describeEachStore, describeOnPostgres, type StoreKind } from '../support/stores.ts'
 
@@ -33,19 +33,19 @@ const TIMEOUT_MS = 120_000
 const LONGEST_MS = 100_000
 
 describeEachStore('Changed goals', (kind) => {
-  let bench: StatisticsBench
+  let opened: StatisticsStore
 
   beforeAll(async () => {
     process.stderr.write(`changed goals on ${kind}: STATISTICS_SEED=${SEED}\n`)
-    bench = await openStatisticsBench(kind)
+    opened = await openStatisticsStore(kind)
   })
-  afterAll(() => bench.close())
+  afterAll(() => opened.close())
 
   it(
     'are counted while facts and merges arrive, and answers use the old counts until the new ones are complete',
     async () => {
       const property = fc.asyncProperty(lives(), async (life) => {
-        await expectRightThroughout(await StatisticsRun.make(bench, life.history), life)
+        await expectRightThroughout(await StatisticsRun.make(opened, life.history), life)
       })
       await fc.assert(property, { seed: SEED, numRuns: LIVES[kind], interruptAfterTimeLimit: LONGEST_MS })
     },
@@ -54,11 +54,11 @@ describeEachStore('Changed goals', (kind) => {
 
   it('give an answer the counts of the new goals when the backfill completes during the read', async () => {
     const campaigns = [{ id: 'c1', goals: [goal({ name: 'old' })] }]
-    const run = await StatisticsRun.make(bench, workspace({ campaigns }))
+    const run = await StatisticsRun.make(opened, workspace({ campaigns }))
     await run.apply([CLICK, trackOf('ann')])
     const renamed = [goal({ name: 'new' })]
     await run.setGoals('c1', renamed)
-    const completing = meddled(bench.database, 'campaigns', () => step(makeBackfill(bench.database)))
+    const completing = meddled(opened.database, 'campaigns', () => step(makeBackfill(opened.database)))
     const read = await run.ask(CONVERSIONS, { database: completing, campaignIds: ['c1'] })
     run.campaigns = [{ id: 'c1', goals: renamed }]
     expect(read).toEqual({ c1: [run.model().campaignStats('c1', CONVERSIONS)] })
@@ -71,16 +71,16 @@ describeEachStore('Changed goals', (kind) => {
   ])(
     'compete for the last interaction with a campaign made meanwhile, whose users were %s counted',
     async (_, steps) => {
-      const run = await StatisticsRun.make(bench, workspace({ campaigns: [{ id: 'c1', goals: [goal({})] }] }))
+      const run = await StatisticsRun.make(opened, workspace({ campaigns: [{ id: 'c1', goals: [goal({})] }] }))
       await run.apply([CLICK, trackOf('ann')])
       const elsewhere = [goal({ event: 'another event' })]
       await run.setGoals('c1', elsewhere)
-      await step(makeBackfill(bench.database), steps)
+      await step(makeBackfill(opened.database), steps)
       await run.addCampaign({ id: 'c2', goals: [goal({})] })
       const seen = message({ campaignId: 'c2', kind: 'impression', time: NOON - 2_000 })
       await run.apply([{ ...CLICK, messages: [seen] }])
       await expectVerified(run)
-      await step(makeBackfill(bench.database))
+      await step(makeBackfill(opened.database))
       run.campaigns = run.campaigns.map((one) => (one.id === 'c1' ? { ...one, goals: elsewhere } : one))
       await expectVerified(run)
       const question = { ...CONVERSIONS, attributionType: 'TOTAL_CONVERSIONS' } as const
@@ -93,29 +93,29 @@ describeEachStore('Changed goals', (kind) => {
   it('are counted once when they change more cells of a user than memory holds', async () => {
     const goals = Array.from({ length: GOALS_MAX }, (_, index) => goal({ name: `g${index}` }))
     const campaigns = Array.from({ length: 5 }, (_, index) => ({ id: `c${index}`, goals }))
-    const run = await StatisticsRun.make(bench, workspace({ campaigns }))
+    const run = await StatisticsRun.make(opened, workspace({ campaigns }))
     const instants = Array.from({ length: 220 }, (_, day) => NOON + day * 24 * HOUR)
     for (const { id: campaignId } of campaigns) {
       await run.apply([{ ...CLICK, messages: instants.map((time) => message({ campaignId, kind: 'click', time })) }])
     }
     await run.apply([{ ...trackOf('ann'), events: instants.map((time) => event({ eventId: `${time}`, time })) }])
     await run.setGoals('c1', goals.slice(1))
-    await step(makeBackfill(bench.database))
+    await step(makeBackfill(opened.database))
     expect((await expectVerified(run)).cells).toBeGreaterThan(20_000)
   })
 
   it('of one workspace that change all the time do not delay those of another', async () => {
     const campaigns = [{ id: 'c1', goals: [goal({})] }]
     const runs = [
-      await StatisticsRun.make(bench, workspace({ campaigns })),
-      await StatisticsRun.make(bench, workspace({ campaigns })),
+      await StatisticsRun.make(opened, workspace({ campaigns })),
+      await StatisticsRun.make(opened, workspace({ campaigns })),
     ]
     const [busy, other] = runs.toSorted((one, next) => (one.workspaceId < next.workspaceId ? -1 : 1))
     if (!busy || !other) throw new Error('two workspaces are needed')
     for (const run of runs) await run.apply([CLICK, trackOf('ann')])
     await other.setGoals('c1', [goal({ windowHours: 2 })])
-    const backfill = makeBackfill(bench.database)
-    const isRunning = async () => (await findGoalBackfill(bench.database, other.workspaceId))?.isRunning
+    const backfill = makeBackfill(opened.database)
+    const isRunning = async () => (await findGoalBackfill(opened.database, other.workspaceId))?.isRunning
     for (let steps = 0; steps < STEPS_MAX && (await isRunning()); steps++) {
       await busy.setGoals('c1', [goal({ windowHours: 3 + (steps % 2) })])
       await backfill.step()
@@ -126,8 +126,8 @@ describeEachStore('Changed goals', (kind) => {
 
   it('are cached for hundreds of workspaces that are busy at once', async () => {
     const runs: StatisticsRun[] = []
-    for (let made = 0; made < 150; made++) runs.push(await StatisticsRun.make(bench, workspace({ goals: [goal({})] })))
-    const { database, rowsOfQueries } = watchRows(bench.database)
+    for (let made = 0; made < 150; made++) runs.push(await StatisticsRun.make(opened, workspace({ goals: [goal({})] })))
+    const { database, rowsOfQueries } = watchRows(opened.database)
     const catalogs = new GoalCatalogs()
     for (const { workspaceId } of runs) await catalogs.open(database, workspaceId)
     const reading = rowsOfQueries.length
@@ -137,9 +137,9 @@ describeEachStore('Changed goals', (kind) => {
 
   it('are cached up to a limit, which never excludes the ones read last', async () => {
     const runs: StatisticsRun[] = []
-    for (let made = 0; made < 3; made++) runs.push(await StatisticsRun.make(bench, workspace({ goals: [goal({})] })))
-    const { goalsBytes } = await measureCampaigns(bench.database, runs[0]?.workspaceId ?? '')
-    const { database, rowsOfQueries } = watchRows(bench.database)
+    for (let made = 0; made < 3; made++) runs.push(await StatisticsRun.make(opened, workspace({ goals: [goal({})] })))
+    const { goalsBytes } = await measureCampaigns(opened.database, runs[0]?.workspaceId ?? '')
+    const { database, rowsOfQueries } = watchRows(opened.database)
     const queriesOf = async (catalogs: GoalCatalogs, run: StatisticsRun | undefined) => {
       const before = rowsOfQueries.length
       await catalogs.open(database, run?.workspaceId ?? '')
@@ -155,29 +155,29 @@ describeEachStore('Changed goals', (kind) => {
   })
 
   it('are counted only by the process that is in charge', async () => {
-    const run = await StatisticsRun.make(bench, workspace({ goals: [goal({})] }))
+    const run = await StatisticsRun.make(opened, workspace({ goals: [goal({})] }))
     await run.apply([CLICK, trackOf('ann')])
     await run.setGoals('c1', [goal({ windowHours: 2 })])
     let isInCharge = false
-    const options = { database: bench.database, clock: () => NOW, onFailure: () => {} }
+    const options = { database: opened.database, clock: () => NOW, onFailure: () => {} }
     const backfill = new Backfill({ ...options, isInCharge: () => isInCharge })
     expect(await backfill.step()).toBe(false)
-    expect(await findGoalBackfill(bench.database, run.workspaceId)).toMatchObject({ isRunning: true, countedUsers: 0 })
+    expect(await findGoalBackfill(opened.database, run.workspaceId)).toMatchObject({ isRunning: true, countedUsers: 0 })
     isInCharge = true
     await step(backfill)
-    expect(await findGoalBackfill(bench.database, run.workspaceId)).toMatchObject({ isRunning: false })
+    expect(await findGoalBackfill(opened.database, run.workspaceId)).toMatchObject({ isRunning: false })
   })
 
   it('are read as of one moment, even if they change meanwhile', async () => {
     const campaigns = [{ id: 'c1', goals: [goal({ event: 'A' })] }]
-    const run = await StatisticsRun.make(bench, workspace({ campaigns }))
+    const run = await StatisticsRun.make(opened, workspace({ campaigns }))
     await run.apply([trackOf('ann')])
     // The backfill ends with its cursor at the last user.
     await run.setGoals('c1', [goal({ event: 'B' })])
-    await step(makeBackfill(bench.database))
-    const changing = meddled(bench.database, 'goal_backfills', () => run.setGoals('c1', [goal({ event: 'C' })]))
+    await step(makeBackfill(opened.database))
+    const changing = meddled(opened.database, 'goal_backfills', () => run.setGoals('c1', [goal({ event: 'C' })]))
     const catalog = await new GoalCatalogs().open(changing, run.workspaceId)
-    const backfill = await findGoalBackfill(bench.database, run.workspaceId)
+    const backfill = await findGoalBackfill(opened.database, run.workspaceId)
     expect(backfill).toMatchObject({ generation: 3, userCursor: 0 })
     expect(catalog).toMatchObject({ version: backfill?.version, generation: 3, pending: { userCursor: 0 } })
   })
@@ -185,23 +185,23 @@ describeEachStore('Changed goals', (kind) => {
 
 describeOnPostgres('Changed goals', () => {
   it('count a batch that began before the backfill reached its users and ends after', async () => {
-    const bench = await openStatisticsBench('postgres')
-    const run = await StatisticsRun.make(bench, workspace({ goals: [goal({})] }))
+    const opened = await openStatisticsStore('postgres')
+    const run = await StatisticsRun.make(opened, workspace({ goals: [goal({})] }))
     await run.apply([CLICK])
     const changed = [goal({ windowHours: 2 })]
     await run.setGoals('c1', changed)
     const turn = { lastWorkspace: '' }
     const catalogs = new GoalCatalogs()
-    const batch = overtaken(bench.database, { transaction: 1, name: 'goal_backfills' }, () => {
-      return backfillGoals(bench.database, catalogs, turn)
+    const batch = overtaken(opened.database, { transaction: 1, name: 'goal_backfills' }, () => {
+      return backfillGoals(opened.database, catalogs, turn)
     })
     await run.apply([trackOf('ann')], { database: batch.database })
     await batch.ended()
-    await step(makeBackfill(bench.database))
+    await step(makeBackfill(opened.database))
     run.campaigns = [{ id: 'c1', goals: changed }]
     await expectVerified(run)
     await expectAnswers(run, [CONVERSIONS])
-    await bench.close()
+    await opened.close()
   })
 })
 

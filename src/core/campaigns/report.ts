@@ -6,7 +6,7 @@ import { futureProblem, parseTimeValue, TIME_PROBLEM } from '../time-value.ts'
 import { localToInstant } from '../time-zone.ts'
 import type { WorkspaceSettings } from '../workspace.ts'
 
-export const LEVEL_NAME_LENGTH_MAX = 64
+export const DIMENSION_NAME_LENGTH_MAX = 64
 export const REASON_LENGTH_MAX = 64
 export const DEVICE_ID_LENGTH_MAX = 256
 export const MESSAGE_ID_LENGTH_MAX = 256
@@ -65,8 +65,8 @@ export function memberFaults(members: Items<Member>, settings: TimeSettings, rec
     if (!member) continue
     const { evaluated_at, variation, locale, removed } = member
     if (evaluated_at !== undefined) faults.add(index, 'evaluated_at', timeProblem(evaluated_at, settings, receivedAt))
-    if (variation !== undefined) faults.add(index, 'variation', levelNameProblem(variation))
-    if (locale !== undefined) faults.add(index, 'locale', levelNameProblem(locale))
+    if (variation !== undefined) faults.add(index, 'variation', dimensionNameProblem(variation))
+    if (locale !== undefined) faults.add(index, 'locale', dimensionNameProblem(locale))
     if (removed !== undefined) faults.add(index, 'removed', reasonProblem(removed))
   }
   return faults.all
@@ -182,13 +182,13 @@ function toInstant(value: unknown, timezone: string): number | undefined {
   return instant >= 0 ? instant : undefined
 }
 
-const LEVEL_NAME = /^[\p{L}\p{Nd}]\P{Cc}*$/u
+const DIMENSION_NAME = /^[\p{L}\p{Nd}]\P{Cc}*$/u
 
 /** The problem of the name of a locale or variation; undefined if it is valid. The schema has checked its length. */
-function levelNameProblem(name: string): string | undefined {
+function dimensionNameProblem(name: string): string | undefined {
   if (name.startsWith('all_')) return 'must not start with all_, which is reserved for totals'
   if (name.endsWith('_control_group')) return 'must not end with _control_group, which is reserved for control groups'
-  return LEVEL_NAME.test(name) ? undefined : 'must start with a letter or digit and contain no control characters'
+  return DIMENSION_NAME.test(name) ? undefined : 'must start with a letter or digit and contain no control characters'
 }
 
 const REASON = /^[a-z0-9_]+$/

@@ -52,18 +52,18 @@ export class CampaignHistory {
     this.audiences = this.memberships.filter((membership) => membership.group === group)
   }
 
-  /** The audience that a message event belongs to: the latest of its platform not after it, else the earliest one. */
-  audienceOf({ platform, time }: Pick<MessageEvent, 'platform' | 'time'>): Membership | undefined {
+  /** The membership that a message event belongs to: the latest of its platform not after it, else the earliest one. */
+  membershipOf({ platform, time }: Pick<MessageEvent, 'platform' | 'time'>): Membership | undefined {
     const own = this.#membershipsOf(countedPlatform(platform))
     const end = countUntil(own, time)
     return end > 0 ? own[end - 1] : this.#earliest(own)
   }
 
-  /** Where a message event is counted: under its own platform, and the locale and variation of its audience. */
+  /** Where a message event is counted: under its own platform, and the locale and variation of its membership. */
   dimensionsOf(message: Pick<MessageEvent, 'platform' | 'time'>): KeyedDimensions {
-    const audience = this.audienceOf(message)
+    const membership = this.membershipOf(message)
     const platform = countedPlatform(message.platform)
-    return toKeyed(platform, audience?.locale ?? ALL, audience?.variation ?? ALL)
+    return toKeyed(platform, membership?.locale ?? ALL, membership?.variation ?? ALL)
   }
 
   /** Where one of the user's audiences is counted. In control groups variations are ignored. */

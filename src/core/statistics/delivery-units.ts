@@ -100,11 +100,11 @@ function unitsOf(history: CampaignHistory, { timezone, groupingSets, affected }:
 function byAudience(history: CampaignHistory): ReadonlyMap<Membership, readonly MessageEvent[]> {
   const messages = new Map<Membership, MessageEvent[]>()
   for (const message of history.messages) {
-    const audience = history.audienceOf(message)
-    if (!audience) continue
-    const existing = messages.get(audience)
+    const membership = history.membershipOf(message)
+    if (!membership) continue
+    const existing = messages.get(membership)
     if (existing) existing.push(message)
-    else messages.set(audience, [message])
+    else messages.set(membership, [message])
   }
   return messages
 }

@@ -8,7 +8,7 @@ import {
 } from '../../core/campaigns/campaign-names.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../../core/event.ts'
 import { GROUPS } from '../../core/campaigns/facts.ts'
-import { LEVEL_NAME_LENGTH_MAX, memberFaults, REASON_LENGTH_MAX } from '../../core/campaigns/report.ts'
+import { DIMENSION_NAME_LENGTH_MAX, memberFaults, REASON_LENGTH_MAX } from '../../core/campaigns/report.ts'
 import { defineReport, ReportCustomerId, ReportPlatform, ReportTime } from './accept-report.ts'
 import { OneOf, Strict, Text } from '../fields.ts'
 import { inDigits } from '../../core/in-digits.ts'
@@ -16,7 +16,7 @@ import { inDigits } from '../../core/in-digits.ts'
 function LevelName(what: string) {
   return Text(
     1,
-    LEVEL_NAME_LENGTH_MAX,
+    DIMENSION_NAME_LENGTH_MAX,
     `The user's ${what}. Must start with a letter or digit but not with \`all_\`, must not end with ` +
       `\`_control_group\`, and must not contain control characters. Without it the user counts only in \`all_${what}s\`.`,
   )

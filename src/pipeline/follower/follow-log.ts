@@ -94,7 +94,7 @@ export class LogFollower {
       this.#wakeup.listen()
       const found = (await untilAvailable(() => this.#applyNext(), waiting)) ?? 'nothing'
       quietMs = found === 'nothing' ? Math.min(QUIET_MS_MAX, quietMs * 2) : GATHER_MS
-      if (found === 'more than a batch') {
+      if (found === 'more than a batch' || found === 'overtaken') {
         await writerLock.yieldToWriters()
         await this.#throttle.backOff()
         continue
@@ -109,7 +109,7 @@ export class LogFollower {
   }
 
   /** Reads the log once and applies a batch of its new entries. */
-  async #applyNext(): Promise<Amount> {
+  async #applyNext(): Promise<Found> {
     try {
       const { database, logReader } = this.#options
       const cursors = await listPipelineCursors(database, logReader.partitions)
@@ -119,7 +119,7 @@ export class LogFollower {
       await this.#apply(entries, cursors)
       return hasMore ? 'more than a batch' : 'less than a batch'
     } catch (error) {
-      if (isOvertaken(error)) return 'more than a batch'
+      if (isOvertaken(error)) return 'overtaken'
       throw error
     }
   }
@@ -212,7 +212,8 @@ export class LogFollower {
   }
 }
 
-type Amount = 'nothing' | 'less than a batch' | 'more than a batch'
+/** What a read of the log found. `overtaken`: another transaction was first, so the entries must be read again. */
+type Found = 'nothing' | 'less than a batch' | 'more than a batch' | 'overtaken'
 
 /** Whether another transaction changed what the batch was read with, so that it must be read again. */
 function isOvertaken(error: unknown): boolean {

@@ -3,7 +3,7 @@
 import { hostname } from 'node:os'
 import { v7 as newRunId } from 'uuid'
 import { refuseNewerTables, TablesAreNewer } from '../../store/migrations.ts'
-import { endMembership, renewLeases } from '../../store/entries/partition-leases.ts'
+import { releaseLeases, renewLeases } from '../../store/entries/partition-leases.ts'
 import type { Database } from '../../store/store.ts'
 import { pause } from '../../runtime/pause.ts'
 
@@ -51,7 +51,7 @@ export class PartitionLeases {
     this.#held = []
     this.#expiresAt = 0
     await this.#options.database
-      .write((store) => endMembership(store, this.#holder))
+      .write((store) => releaseLeases(store, this.#holder))
       // Without an answer from the database, the leases expire.
       .catch((error: unknown) => this.#options.onFailure(error, 'cannot release partition leases; they expire soon'))
   }

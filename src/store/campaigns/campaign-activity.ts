@@ -1,6 +1,7 @@
 // The table of campaign activity: one row per customer, campaign and week with an audience membership or a touch. It finds the
 // campaigns that compete for a conversion. Most facts find the row of their week already there.
 import type { CustomerCampaign, CustomerPeriod } from '../../core/campaigns/facts.ts'
+import { DAY_MS } from '../../core/time-zone.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
@@ -20,7 +21,7 @@ declare module '../tables.ts' {
 }
 
 /** Never change it: stored weeks depend on it. */
-export const WEEK_MS = 7 * 24 * 60 * 60 * 1000
+export const WEEK_MS = 7 * DAY_MS
 
 const COLUMNS = { customer: 'integer', week: 'integer', campaign: 'integer' } as const
 const KEY = ['customer', 'week', 'campaign'] as const

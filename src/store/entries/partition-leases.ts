@@ -89,7 +89,7 @@ export async function countPipelines(store: Store): Promise<number> {
 }
 
 /** Releases all leases of a process, so that others can take them at once. Call it in a transaction. */
-export async function endMembership(store: Store, holder: string): Promise<void> {
+export async function releaseLeases(store: Store, holder: string): Promise<void> {
   await store.lock('partition leases')
   await store.query.deleteFrom('partition_leases').where('holder', '=', holder).execute()
   await store.query.deleteFrom('pipeline_members').where('holder', '=', holder).execute()

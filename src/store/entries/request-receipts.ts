@@ -1,10 +1,11 @@
 // The table of receipts: the outcome of each accepted request, for seven days.
+import { DAY_MS } from '../../core/time-zone.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
 
 /** A receipt is deleted this long after its request was received. */
-export const RECEIPTS_KEPT_MS = 7 * 24 * 60 * 60 * 1000
+export const RECEIPTS_KEPT_MS = 7 * DAY_MS
 const FORGOTTEN_PER_STEP_MAX = 2_000
 
 interface RequestReceiptRow {
@@ -32,7 +33,7 @@ export interface RequestReceipt {
   /** The number of events in the request, duplicates included. */
   readonly events: number
   readonly duplicates: number
-  /** Those that statistics do not count, because their user is over the limit in a campaign. */
+  /** Those that statistics do not count, because their user is over a cap in a campaign. */
   readonly notCounted: number
   readonly error: string | null
   readonly receivedAt: number

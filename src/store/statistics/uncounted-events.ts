@@ -1,5 +1,5 @@
-// The table of uncounted events: for each user over the limit of goal events in a campaign, how many events statistics do not
-// count. Only operators read it; nothing is computed from it. A user who was never over the limit has no row.
+// The table of uncounted events: for each user over a cap (`FACT_CAPS`), how many memberships, message events and goal events
+// statistics do not count. Only operators read it; nothing is computed from it. A user who was never over a cap has no row.
 import { sql } from 'kysely'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'

@@ -6,6 +6,7 @@ import type { Pool } from 'pg'
 import { insertRows } from '../insert-rows.ts'
 import { fromDriver, openPostgresPool } from '../postgres/postgres-pool.ts'
 import type { BulkColumns, SqlTypes, Store } from '../store.ts'
+import { DAY_MS } from '../../core/time-zone.ts'
 
 /** One statement runs at a time. If it hangs until its caller gives up, the other connection takes over. */
 const CONNECTIONS_MAX = 2
@@ -15,7 +16,6 @@ const ANSWER_WAIT_MS = 3_000
 /** A lock on a row lasts for one statement. */
 const LOCK_WAIT_MS = 2_500
 const MINUTE_MS = 60_000
-const DAY_MS = 24 * 60 * MINUTE_MS
 /** A time up to this far before a window's start counts in that window; an earlier one means that the clock was set back. */
 export const CLOCK_BEHIND_MS_MAX = 10 * MINUTE_MS
 

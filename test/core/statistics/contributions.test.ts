@@ -11,6 +11,7 @@ import { event, goal, HOUR, member, message, NOON, workspace } from '../../suppo
 import { dayOf, type ModelWorkspace } from '../../support/statistics/statistics-model-facts.ts'
 import { StatisticsModel, type Question } from '../../support/statistics/statistics-model.ts'
 import { StatisticsTable, cellsOf } from '../../support/statistics/statistics-table.ts'
+import { DAY_MS } from '../../../src/core/time-zone.ts'
 
 const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
 /** More than a thousand histories in total. */
@@ -20,7 +21,6 @@ const MERGES = 100
 const CHANGES = 100
 const PARTS = 500
 const MESSAGE_CHANGES = 2_000
-const DAY_MS = 24 * 60 * 60 * 1000
 
 const ATTRIBUTION_TYPES = [
   'VIEW_THROUGH',

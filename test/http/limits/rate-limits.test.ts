@@ -20,10 +20,10 @@ import {
 import type { TestWorkspace } from '../../support/server.ts'
 import { describeEachStore, makeStore, openTestDatabase, type StoreKind } from '../../support/stores.ts'
 import { trackingOf } from '../../support/calls/tracking.ts'
+import { DAY_MS } from '../../../src/core/time-zone.ts'
 
 const NOON = Date.UTC(2030, 5, 15, 12)
 const MINUTE_MS = 60_000
-const DAY_MS = 24 * 60 * MINUTE_MS
 const SECOND_MS = 1_000
 const visits = (count: number) => Array.from({ length: count }, () => ({ action: 'Visit' }))
 

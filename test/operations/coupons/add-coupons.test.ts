@@ -5,9 +5,9 @@ import type { ErrorBody } from '../../../src/http/answers/error-answer.ts'
 import { couponCallsOf, couponsPath, LISTS_PATH, type CouponCalls } from '../../support/calls/coupon-calls.ts'
 import { expectRefusal, startServer, type TestServer } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
+import { DAY_MS } from '../../../src/core/time-zone.ts'
 
 const MIB = 1024 * 1024
-const DAY_MS = 24 * 60 * 60 * 1000
 /** Empty lines, for bodies of any size. */
 const PADDING = `${' '.repeat(1_023)}\n`
 

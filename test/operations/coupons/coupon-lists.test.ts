@@ -12,11 +12,11 @@ import {
   type TestWorkspace,
 } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
+import { DAY_MS } from '../../../src/core/time-zone.ts'
 
 const NOON = Date.parse('2026-03-10T12:00:00Z')
 const TODAY = '2026-03-10'
 const YESTERDAY = '2026-03-09'
-const DAY_MS = 24 * 60 * 60 * 1000
 
 describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_coupon_lists)', (kind) => {
   let server: TestServer

@@ -1,6 +1,7 @@
 // Large uploads of coupons, on every store: they are invisible until complete, add all codes or none after any failure, and never
 // block other writers for long.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { DAY_MS } from '../../../src/core/time-zone.ts'
 import { CODES_BUFFERED_MAX } from '../../../src/actions/coupon-upload.ts'
 import { cleanAbandonedUploads, cleanUpload } from '../../../src/actions/clean-coupon-uploads.ts'
 import {
@@ -26,7 +27,7 @@ import { describeEachStore } from '../../support/stores.ts'
 /** So many codes that a part is stored before all have arrived. */
 const MANY = CODES_BUFFERED_MAX + 10_000
 const CLEANING_WAIT_MS = 10_000
-const YEAR_MS = 365 * 24 * 60 * 60 * 1000
+const YEAR_MS = 365 * DAY_MS
 
 describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
   let server: TestServer

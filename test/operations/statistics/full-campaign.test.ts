@@ -24,7 +24,7 @@ import { ALL, aggregatesOf, type KeyedDimensions } from '../../../src/core/stati
 import { GROUPS, MESSAGE_KINDS, UNKNOWN_REASON } from '../../../src/core/campaigns/facts.ts'
 import { GOALS_MAX } from '../../../src/core/campaigns/goal.ts'
 import { GOAL_NAMES_BYTES_MAX, goalFaults } from '../../../src/core/campaigns/goal-faults.ts'
-import { LEVEL_NAME_LENGTH_MAX, REASON_LENGTH_MAX } from '../../../src/core/campaigns/report.ts'
+import { DIMENSION_NAME_LENGTH_MAX, REASON_LENGTH_MAX } from '../../../src/core/campaigns/report.ts'
 import { ResponseMemory } from '../../../src/operations/response-memory.ts'
 import { writeCampaignStats } from '../../../src/operations/statistics/campaign-stats-body.ts'
 import { SERIES_PER_CAMPAIGN_MAX } from '../../../src/operations/statistics/stats-reader.ts'
@@ -92,7 +92,10 @@ function levelsOfAll(dimensions: number): KeyedDimensions[] {
   }
   for (let index = 0; index < dimensions; index++) {
     const tail = String(index)
-    add(PLATFORMS[index % PLATFORMS.length] as string, LONG_LETTER.repeat(LEVEL_NAME_LENGTH_MAX - tail.length) + tail)
+    add(
+      PLATFORMS[index % PLATFORMS.length] as string,
+      LONG_LETTER.repeat(DIMENSION_NAME_LENGTH_MAX - tail.length) + tail,
+    )
   }
   for (const platform of PLATFORMS) add(platform, ALL)
   return [...levels.values()]

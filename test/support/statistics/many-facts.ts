@@ -4,8 +4,8 @@ import { addMessageEvents } from '../../../src/store/campaigns/message-events.ts
 import type { Database, Store } from '../../../src/store/store.ts'
 import { findUsersWithAliases, listUserIdsAfter, type UserWithAliases } from '../../../src/store/users/users.ts'
 import type { StatisticsRun } from './statistics-run.ts'
+import { DAY_MS } from '../../../src/core/time-zone.ts'
 
-const DAY_MS = 24 * 60 * 60 * 1000
 const FACTS_PER_WRITE = 10_000
 
 /** The users of a run in order of creation. */

@@ -40,9 +40,9 @@ import { workspaceAfter, PERSON, toLogEntry, type HistoryEntry } from './history
 import { makeStore, type StoreKind, type TestLocation } from '../stores.ts'
 import { dayOf, type ModelCampaign, type ModelWorkspace } from './statistics-model-facts.ts'
 import { StatisticsModel, type Question } from './statistics-model.ts'
+import { DAY_MS } from '../../../src/core/time-zone.ts'
 
 const RANGE_DAYS_MAX = 30
-const DAY_MS = 24 * 60 * 60 * 1000
 const ATTRIBUTION_TYPES = [
   'VIEW_THROUGH',
   'CLICK_THROUGH',
@@ -71,16 +71,16 @@ export function rangeChoices(): fc.Arbitrary<RangeChoice[]> {
 }
 
 /** A store as the pipeline opens it, with an empty log beside it. */
-export interface StatisticsBench {
+export interface StatisticsStore {
   readonly location: TestLocation
   readonly database: Database
   readonly freshness: Freshness
-  /** The answers of a server that has just started. */
+  /** The `processed_until` that a server would report right after its start. */
   processedUntil(): Promise<number>
   close(): Promise<void>
 }
 
-export async function openStatisticsBench(kind: StoreKind): Promise<StatisticsBench> {
+export async function openStatisticsStore(kind: StoreKind): Promise<StatisticsStore> {
   const location = await makeStore(kind)
   const database = openDatabase(location, { durable: false })
   await migrate(database, NOW)
@@ -134,7 +134,7 @@ export class StatisticsRun {
   readonly #numbers = new Map<string, number>()
 
   private constructor(
-    { database, freshness }: StatisticsBench,
+    { database, freshness }: StatisticsStore,
     history: ModelWorkspace,
     { workspaceId, caps }: RunOptions,
   ) {
@@ -148,11 +148,11 @@ export class StatisticsRun {
   }
 
   /** Creates a workspace with the campaigns of the history in their order. */
-  static async make(bench: StatisticsBench, history: ModelWorkspace, caps = FACT_CAPS): Promise<StatisticsRun> {
+  static async make(opened: StatisticsStore, history: ModelWorkspace, caps = FACT_CAPS): Promise<StatisticsRun> {
     const workspaceId = `workspace-${++made}`
     const settings = { timezone: history.timezone, identityResolution: [PERSON] }
-    await createWorkspace(bench.database, workspaceId, settings, NOW)
-    const run = new StatisticsRun(bench, history, { workspaceId, caps })
+    await createWorkspace(opened.database, workspaceId, settings, NOW)
+    const run = new StatisticsRun(opened, history, { workspaceId, caps })
     await run.#addAll(history.campaigns)
     return run
   }

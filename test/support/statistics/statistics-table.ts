@@ -18,6 +18,7 @@ import type { CampaignGoals, Rules } from '../../../src/core/statistics/rules.ts
 import { writeCampaignStats, type CampaignStatsBody } from '../../../src/operations/statistics/campaign-stats-body.ts'
 import type { ModelCampaign, ModelWorkspace } from './statistics-model-facts.ts'
 import type { Question } from './statistics-model.ts'
+import { DAY_MS } from '../../../src/core/time-zone.ts'
 
 export type Reports = Pick<ModelWorkspace, 'audiences' | 'messages' | 'events'>
 /** The customer ids of each user; one that is in no list is a user of its own. */
@@ -25,8 +26,6 @@ export type Users = ModelWorkspace['users']
 
 /** A cell's key and its counts. */
 export type CountedCell = [key: string, counted: readonly [users: number, occurrences: number]]
-
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /** A tracked event, which may meet goals. */
 interface TrackedFact {
