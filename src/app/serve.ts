@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { ConfigError, type Config } from './config.ts'
-import { AppError } from '../core/app-error.ts'
 import { forwardClock } from '../core/forward-clock.ts'
 import { codeOf } from '../core/thrown.ts'
 import { findDataDirFaults, prepareDataDir } from './data-dir.ts'
+import { refuseForeignLog } from './refuse-foreign-log.ts'
 import { listJobs, startJobs } from '../jobs/jobs.ts'
 import type { HttpLimits } from '../http/http-limits.ts'
 import type { Limiter } from '../http/limits/limiter.ts'
@@ -292,15 +292,6 @@ async function refuseWrongKey(database: Database, { piiKey }: Config): Promise<v
 async function checkLog(database: Database, logReader: LogReader, options: ServeOptions): Promise<void> {
   await refuseForeignLog(database, logReader, options.config)
   if (isEmbedded(options.config)) await warnOfGap(database, logReader, options)
-}
-
-/** If the log ends before the cursors of the tables, it belongs to other tables, and its new entries would never be applied. */
-async function refuseForeignLog(database: Database, logReader: LogReader, config: Config): Promise<void> {
-  const cursor = Math.max(...(await listPipelineCursors(database, logReader.partitions)))
-  const last = await logReader.lastPosition()
-  if (last >= cursor) return
-  const what = `The log ends at position ${last}, but entries up to ${cursor} have been applied`
-  throw new AppError('conflict', `${what}: the log in ${describeLogLocation(config)} does not belong to these tables.`)
 }
 
 /**

@@ -6,12 +6,12 @@ import type { LogLocation } from './open-log.ts'
  * Makes all further positions of an empty log greater than this one, even after a crash. May be repeated. Rejects with AppError
  * `unavailable` when the log does not respond.
  */
-export async function continueBehind({ databaseUrl, natsUrl }: LogLocation, position: number): Promise<void> {
+export async function continueAfter({ databaseUrl, natsUrl }: LogLocation, position: number): Promise<void> {
   if (natsUrl !== undefined) {
-    const { continueStreamBehind } = await import('./jetstream/jetstream-position.ts')
-    await continueStreamBehind(natsUrl, position)
+    const { continueStreamAfter } = await import('./jetstream/jetstream-position.ts')
+    await continueStreamAfter(natsUrl, position)
   } else if (databaseUrl !== undefined) {
-    const { continueTableBehind } = await import('./postgres/postgres-log-position.ts')
-    await continueTableBehind(databaseUrl, position)
+    const { continueTableAfter } = await import('./postgres/postgres-log-position.ts')
+    await continueTableAfter(databaseUrl, position)
   }
 }

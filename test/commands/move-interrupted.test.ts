@@ -181,7 +181,7 @@ describeOnPostgres('A move is refused', () => {
     inState(odd, (file) => file.exec(`insert into cursors values ('pipeline', 5)`))
     const refused = failureOf(await moveFrom(odd, target.databaseUrl as string))
     expect(refused).toMatchObject({ status: 1, code: 'conflict' })
-    expect(refused?.message).toContain('the log does not belong to the store')
+    expect(refused?.message).toContain('does not belong to these tables. Restore the log and the tables from the same')
     await odd.remove()
   })
 

@@ -1,7 +1,7 @@
 // Checks an embedded store that is moved to PostgreSQL and NATS: the log in JetStream continues where the embedded one ended.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { AppError } from '../../src/core/app-error.ts'
-import { continueBehind } from '../../src/log/continue-log.ts'
+import { continueAfter } from '../../src/log/continue-log.ts'
 import { openLogReader, type LogLocation } from '../../src/log/open-log.ts'
 import { startNatsServers, describeWithNats, type NatsServers } from '../support/nats-servers.ts'
 import { failureOf, runJson, type EndedJson } from '../support/program.ts'
@@ -94,8 +94,8 @@ describeWithNats('A stream that continues after a position', () => {
     const nats = await startNatsServers(count)
     const location = { dataDir: '', databaseUrl: 'postgres://127.0.0.1/unused', natsUrl: nats.url }
     try {
-      await continueBehind(location, POSITION)
-      await continueBehind(location, POSITION)
+      await continueAfter(location, POSITION)
+      await continueAfter(location, POSITION)
       for (const name of nats.names) {
         await nats.kill(name)
         await nats.restart(name)

@@ -2,10 +2,10 @@
 import {
   findMoveProgress,
   forgetMoveProgress,
-  NOTHING_MOVED,
+  NO_ROWS,
   resetMoveProgress,
   saveMoveProgress,
-  type MoveProgress,
+  type RowsDigest,
 } from '../../store/moves/moves.ts'
 import { StoreError, type Database } from '../../store/store.ts'
 import {
@@ -34,19 +34,19 @@ export async function copyTable(table: CopiedTable, target: Database, progress: 
   const all = countRows(table)
   const pages = readPages(table)
   const before = await findMoveProgress(target, source)
-  const show = ({ rows }: MoveProgress) => progress.show(`${source}: ${rows} of ${all} rows moved`)
+  const show = ({ rows }: RowsDigest) => progress.show(`${source}: ${rows} of ${all} rows moved`)
   const from = before && skipCopied(pages, before)
   if (from) return copyPages({ table, target, pages, show }, from)
   await target.write(async (store) => {
     await emptyTable(store, table)
     await resetMoveProgress(store, source)
   })
-  return copyPages({ table, target, pages: readPages(table), show }, NOTHING_MOVED)
+  return copyPages({ table, target, pages: readPages(table), show }, NO_ROWS)
 }
 
 /** Skips the pages that are already copied; undefined if the source no longer begins with them. */
-function skipCopied(pages: Pages, copied: MoveProgress): MoveProgress | undefined {
-  let skipped = NOTHING_MOVED
+function skipCopied(pages: Pages, copied: RowsDigest): RowsDigest | undefined {
+  let skipped = NO_ROWS
   while (skipped.rows < copied.rows) {
     const next = pages.next()
     if (next.done) return undefined
@@ -61,11 +61,11 @@ interface TableCopy {
   readonly table: CopiedTable
   readonly target: Database
   readonly pages: Pages
-  readonly show: (progress: MoveProgress) => void
+  readonly show: (progress: RowsDigest) => void
 }
 
 /** Writes each page in one transaction with the progress of its table, so that a killed process never leads to a second copy. */
-async function copyPages({ table, target, pages, show }: TableCopy, start: MoveProgress): Promise<number> {
+async function copyPages({ table, target, pages, show }: TableCopy, start: RowsDigest): Promise<number> {
   let from = start
   for (const page of pages) {
     const to = addPage(from, page.rows)
@@ -85,7 +85,7 @@ async function copyPages({ table, target, pages, show }: TableCopy, start: MoveP
 }
 
 /** Adds the table and the row range to an error of the database. */
-function withLocation(error: unknown, { source }: CopiedTable, { rows }: MoveProgress): unknown {
+function withLocation(error: unknown, { source }: CopiedTable, { rows }: RowsDigest): unknown {
   if (!(error instanceof StoreError)) return error
   const where = `in ${source}, after the first ${rows} rows`
   return new StoreError(error.reason, error.driverCode, `${error.message}, ${where}`)
@@ -94,16 +94,16 @@ function withLocation(error: unknown, { source }: CopiedTable, { rows }: MovePro
 /** A table compared on both sides. */
 export interface TableComparison {
   readonly table: string
-  readonly source: MoveProgress
+  readonly source: RowsDigest
   /** If the target has more rows than the source, at least one of them is counted. */
-  readonly target: MoveProgress
+  readonly target: RowsDigest
   readonly isEqual: boolean
 }
 
 /** Compares a table on both sides, in the order of its key. If it differs, the next run copies it again. */
 export async function compareTable(table: CopiedTable, target: Database, progress: Progress): Promise<TableComparison> {
-  let wanted = NOTHING_MOVED
-  let found = NOTHING_MOVED
+  let wanted = NO_ROWS
+  let found = NO_ROWS
   let last: CopiedRow | undefined
   for (const page of readPages(table)) {
     wanted = addPage(wanted, page.rows)
@@ -114,6 +114,7 @@ export async function compareTable(table: CopiedTable, target: Database, progres
   found = { ...found, rows: found.rows + (await countRowsAfter(target, table, last)) }
   const isEqual = wanted.rows === found.rows && wanted.checksum === found.checksum
   if (!isEqual) await target.write((store) => forgetMoveProgress(store, table.source))
-  progress.done(`${table.source}: ${wanted.rows} rows ${isEqual ? 'moved and compared' : 'differ'}`)
+  const difference = `differs: ${wanted.rows} rows in the source, ${found.rows} in the target`
+  progress.done(`${table.source}: ${isEqual ? `${wanted.rows} rows moved and compared` : difference}`)
   return { table: table.source, source: wanted, target: found, isEqual }
 }

@@ -28,9 +28,10 @@ export const moveCommand: Command = {
   },
   summary: 'Moves the embedded store in DATA_DIR into a cluster, and compares all data at the end.',
   details: [
-    'Stop the server first. The move applies any entries left in its log. If a move is interrupted, run it again to continue;',
-    'until it completes, no server can use the database. DATA_DIR stays unchanged, but do not start the old server again.',
-    'Ids, API keys and Idempotency-Keys stay the same. Keep PII_KEY. Interrupted coupon uploads are rolled back.',
+    'Stop the server first. If a move is interrupted, run it again to continue;',
+    'until it completes, no server can use the database. DATA_DIR keeps all its data; the move only migrates its tables,',
+    'applies its log and rolls back interrupted coupon uploads. Do not start the old server again.',
+    'Ids, API keys and Idempotency-Keys stay the same. Keep PII_KEY.',
     'The exit status is 0 only if all rows and all statistics are equal.',
   ].join('\n'),
   async run({ config, option, print }) {
@@ -138,12 +139,11 @@ function conclusion(
       `Do not start the old server on ${from} again. Anything it accepts now will not be in the new store.`,
     ]
   }
-  const isMiscounted = tables.every(({ isEqual }) => isEqual)
+  const areRowsEqual = tables.every(({ isEqual }) => isEqual)
+  if (!areRowsEqual) return ['The move is incomplete. Run it again to copy what differs.']
   return [
-    'The move is incomplete. Run it again to copy what differs.',
-    ...(isMiscounted
-      ? [`The statistics were wrong before the move. Run \`tidings statistics rebuild\` on ${from} first.`]
-      : []),
+    'The move is incomplete, because the statistics were wrong before it.',
+    `Run \`tidings statistics rebuild\` on ${from}, then run the move again.`,
   ]
 }
 

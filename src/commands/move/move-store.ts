@@ -1,8 +1,9 @@
 // Moves an embedded store into a cluster: copies all tables row by row into PostgreSQL, and continues the log there or in NATS from
-// the last position of the embedded log. Does not change what the embedded store holds, except that it applies the rest of its log.
+// the last position of the embedded log. The embedded store keeps all its data: the move only migrates its tables, applies the rest
+// of its log, empties its staging table and rolls back interrupted uploads.
 import type { Config } from '../../app/config.ts'
 import { AppError } from '../../core/app-error.ts'
-import { continueBehind } from '../../log/continue-log.ts'
+import { continueAfter } from '../../log/continue-log.ts'
 import { openLogReader } from '../../log/open-log.ts'
 import { POSTGRES_KEYS_TABLE } from '../../log/postgres/postgres-log-table.ts'
 import { lastPosition } from '../../log/sqlite/record-batches.ts'
@@ -77,7 +78,7 @@ export async function moveStore({ from, to, progress }: MoveOptions): Promise<Mo
 
 /** The move of this store into the target, new or interrupted. */
 async function beginMove(target: Database, to: Config, { name }: PreparedStore): Promise<Move> {
-  const hasEntries = await makeLog(to)
+  const isLogUsed = await hasLogEntries(to)
   return target.write(async (store) => {
     await store.lock('move')
     const existing = await findMove(store)
@@ -90,7 +91,7 @@ async function beginMove(target: Database, to: Config, { name }: PreparedStore):
         'Another store was moved, or is being moved, into this database. Choose an empty database.',
       )
     const occupied = await findNonEmptyTables(store, DATA_TABLES)
-    if (hasEntries) occupied.push('the log')
+    if (isLogUsed) occupied.push('the log')
     if (occupied.length > 0) {
       throw new AppError(
         'conflict',
@@ -110,8 +111,8 @@ async function refusePipelines(store: Store): Promise<void> {
   throw new AppError('conflict', `${what}. Stop all its processes; a killed one still counts for a few seconds.`)
 }
 
-/** Creates the log of the cluster if it is missing; returns whether it has entries. */
-async function makeLog(to: Config): Promise<boolean> {
+/** Whether the log of the cluster has entries. Creates it if it is missing. */
+async function hasLogEntries(to: Config): Promise<boolean> {
   const log = await openLogReader(to)
   try {
     const first = await log.firstAfter(Array.from({ length: log.partitions }, () => 0))
@@ -145,7 +146,7 @@ async function move(files: EmbeddedFiles, { target, to, prepared, progress }: Mo
   const statistics = await compareStatistics(target, progress)
   const isEqual = [...tables, ...statistics].every((compared) => compared.isEqual)
   if (isEqual) {
-    await continueBehind(to, prepared.position)
+    await continueAfter(to, prepared.position)
     await target.write((store) => completeMove(store, prepared.position, Date.now()))
   }
   return { ...prepared, outcome: isEqual ? 'moved' : 'differs', tables, statistics, copiedRows, copiedMs }

@@ -1,6 +1,7 @@
-// Prepares an embedded store for a move: migrates it, rolls back interrupted uploads, and applies the rest of its log. A start of
-// the server would do the same.
+// Prepares an embedded store for a move: migrates it, rolls back interrupted uploads and applies the rest of its log, as a start of
+// the server does, and empties the staging table.
 import type { Config } from '../../app/config.ts'
+import { refuseForeignLog } from '../../app/refuse-foreign-log.ts'
 import { AppError } from '../../core/app-error.ts'
 import type { LogReader } from '../../log/event-log.ts'
 import { openLogReader } from '../../log/open-log.ts'
@@ -21,7 +22,7 @@ import type { Progress } from '../terminal-progress.ts'
 import { withPreparedStore } from '../with-store.ts'
 
 /** Message events moved from the staging table to their own in one transaction. A cluster has no staging table. */
-const SETTLED_PER_WRITE = 50_000
+const STAGED_PER_WRITE = 50_000
 /** The pause between two checks of the cursor. */
 const POLL_MS = 50
 /** If no batch is applied in this time, something is wrong with the store. */
@@ -48,7 +49,7 @@ export function prepareStore(config: Config, progress: Progress): Promise<Prepar
       throw new AppError('not_found', `The store in ${config.dataDir} has no workspaces, so there is nothing to move.`)
     const uploadsRolledBack = await rollBackUploads(database)
     const { position, appliedEntries } = await applyRestOfLog(config, database, progress)
-    while ((await database.write((store) => moveStagedMessageEvents(store, SETTLED_PER_WRITE))) > 0);
+    while ((await database.write((store) => moveStagedMessageEvents(store, STAGED_PER_WRITE))) > 0);
     return {
       name: `${oldest.id} of ${oldest.createdAt}`,
       position,
@@ -76,11 +77,7 @@ async function applyRestOfLog(
   const logReader = await openLogReader(config)
   try {
     const position = await logReader.lastPosition()
-    const cursor = await findCursor(database, PIPELINE_CURSOR)
-    if (cursor > position) {
-      const what = `The log ends at position ${position}, but entries up to ${cursor} have been applied`
-      throw new AppError('conflict', `${what}: the log does not belong to the store.`)
-    }
+    await refuseForeignLog(database, logReader, config)
     return { position, appliedEntries: await follow(database, logReader, progress) }
   } finally {
     await logReader.close()
@@ -90,7 +87,7 @@ async function applyRestOfLog(
 /** Applies the rest of the log as the server does; parks entries that cannot be applied. Returns the number of entries. */
 async function follow(database: Database, logReader: LogReader, progress: Progress): Promise<number> {
   let applied = 0
-  let movedAt = performance.now()
+  let progressedAt = performance.now()
   let lastFailure: unknown
   const follower = new LogFollower({
     database,
@@ -99,7 +96,7 @@ async function follow(database: Database, logReader: LogReader, progress: Progre
     clock: Date.now,
     onBatch({ entries, parked }) {
       applied += entries + parked
-      movedAt = performance.now()
+      progressedAt = performance.now()
       progress.show(`log: ${applied} entries applied`)
     },
     onFailure: (error) => (lastFailure = error),
@@ -107,7 +104,8 @@ async function follow(database: Database, logReader: LogReader, progress: Progre
   follower.start()
   try {
     while (await logReader.firstAfter([await findCursor(database, PIPELINE_CURSOR)])) {
-      if (performance.now() - movedAt > STANDSTILL_MS) throw lastFailure ?? new Error('the log could not be applied')
+      if (performance.now() - progressedAt > STANDSTILL_MS)
+        throw lastFailure ?? new Error('the log could not be applied')
       await pause(POLL_MS)
     }
   } finally {

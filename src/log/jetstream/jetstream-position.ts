@@ -9,10 +9,10 @@ const CONTROL_WAIT_MS = 10_000
 const CONTROL_RETRY_MS = 250
 
 /**
- * See `continueBehind`. A stream that is purged up to a sequence number that it has not reached begins there, with every version of
+ * See `continueAfter`. A stream that is purged up to a sequence number that it has not reached begins there, with every version of
  * JetStream; creating a stream with a first sequence number needs 2.10. The control record published afterwards verifies it.
  */
-export async function continueStreamBehind(url: string, position: number): Promise<void> {
+export async function continueStreamAfter(url: string, position: number): Promise<void> {
   const stream = await openLogStream(url)
   try {
     const { state } = await stream.ask(({ streams }) => streams.info(STREAM))

@@ -2,8 +2,8 @@
 import { LogConnections } from './postgres-log-connections.ts'
 import { CREATE_LOG, skipPositions } from './postgres-log-table.ts'
 
-/** See `continueBehind`. */
-export async function continueTableBehind(url: string, position: number): Promise<void> {
+/** See `continueAfter`. */
+export async function continueTableAfter(url: string, position: number): Promise<void> {
   const connections = new LogConnections(url, 1)
   await connections.create(CREATE_LOG)
   try {

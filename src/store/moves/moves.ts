@@ -34,12 +34,13 @@ export interface Move {
   readonly completed: { readonly at: number; readonly logPosition: number } | undefined
 }
 
-export interface MoveProgress {
+/** Some rows of a table in the order of their keys: how many, and their checksum. */
+export interface RowsDigest {
   readonly rows: number
   readonly checksum: string
 }
 
-export const NOTHING_MOVED: MoveProgress = { rows: 0, checksum: '' }
+export const NO_ROWS: RowsDigest = { rows: 0, checksum: '' }
 
 export async function createMoves({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
   await query.schema
@@ -85,7 +86,7 @@ export async function completeMove({ query }: Store, logPosition: number, now: n
 }
 
 /** The progress of a table; undefined before its first page. */
-export async function findMoveProgress({ query }: Store, table: string): Promise<MoveProgress | undefined> {
+export async function findMoveProgress({ query }: Store, table: string): Promise<RowsDigest | undefined> {
   const progress = query.selectFrom('move_progress').selectAll().where('table_name', '=', table)
   const row = await progress.executeTakeFirst()
   return row && { rows: row.moved_rows, checksum: row.checksum }
@@ -93,7 +94,7 @@ export async function findMoveProgress({ query }: Store, table: string): Promise
 
 /** Sets the progress of a table to nothing. */
 export async function resetMoveProgress({ query }: Store, table: string): Promise<void> {
-  const { rows, checksum } = NOTHING_MOVED
+  const { rows, checksum } = NO_ROWS
   await query
     .insertInto('move_progress')
     .values({ table_name: table, moved_rows: rows, checksum })
@@ -105,7 +106,7 @@ export async function resetMoveProgress({ query }: Store, table: string): Promis
 export async function saveMoveProgress(
   { query }: Store,
   table: string,
-  { from, to }: { readonly from: MoveProgress; readonly to: MoveProgress },
+  { from, to }: { readonly from: RowsDigest; readonly to: RowsDigest },
 ): Promise<void> {
   const saved = await query
     .updateTable('move_progress')

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type SqliteFile from 'better-sqlite3'
 import { sql, type RawBuilder } from 'kysely'
-import type { MoveProgress } from './moves.ts'
+import type { RowsDigest } from './moves.ts'
 import type { BulkColumns, ColumnType, Store } from '../store.ts'
 
 /** Limits of one page, and so of the memory a copy needs: rows, and characters of their texts. */
@@ -91,8 +91,8 @@ export function* readPages({ file, source, columns, key, added = {} }: CopiedTab
   if (lastRow) yield { rows, after, last: keyOf(lastRow) }
 }
 
-/** Adds the rows of a page to the progress. The checksum depends on the values and the order of all rows. */
-export function addPage({ rows, checksum }: MoveProgress, page: readonly CopiedRow[]): MoveProgress {
+/** Adds the rows of a page to a digest. The checksum depends on the values and the order of all rows. */
+export function addPage({ rows, checksum }: RowsDigest, page: readonly CopiedRow[]): RowsDigest {
   const text = JSON.stringify(page)
   return { rows: rows + page.length, checksum: createHash('sha256').update(checksum).update(text).digest('hex') }
 }
