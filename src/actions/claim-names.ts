@@ -100,10 +100,8 @@ function refuseTooManyTogether(stored: CampaignNames, claim: Claim): void {
   if (dimensions * reasons <= DIMENSION_REASONS_MAX) return
   const details = NAME_KINDS.flatMap((kind) => faultsOf(kind, fresh[kind], claim))
   if (details.length === 0) return
-  const [has, all] = [inDigits(stored.dimensions.size), inDigits(dimensions)]
-  const total = `${all} combinations of platform, locale and variation and ${inDigits(reasons)} reasons for removals and failures`
-  const bound = `a product of more than ${inDigits(DIMENSION_REASONS_MAX)}`
-  refuse(`${total}, ${bound}: it has ${has} combinations and ${inDigits(stored.reason.size)} reasons`, details)
+  const total = `${inDigits(dimensions)} ${KINDS.dimensions.label} and ${inDigits(reasons)} ${KINDS.reason.label}`
+  refuse(`${total}; their product may be at most ${inDigits(DIMENSION_REASONS_MAX)}`, details)
 }
 
 function faultsOf(kind: NameKind, fresh: readonly string[], { list, reasonMember, names }: Claim): Fault[] {
@@ -112,5 +110,9 @@ function faultsOf(kind: NameKind, fresh: readonly string[], { list, reasonMember
 }
 
 function refuse(excess: string, details: readonly Fault[]): never {
-  throw new AppError('conflict', `The campaign would have ${excess}.`, details.slice(0, DETAILS_MAX))
+  throw new AppError(
+    'conflict',
+    `The campaign would have ${excess}. Reuse existing names.`,
+    details.slice(0, DETAILS_MAX),
+  )
 }

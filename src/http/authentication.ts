@@ -6,7 +6,7 @@ import { WORKSPACE_ID, type Workspace } from '../core/workspace.ts'
 import { StoreError } from '../store/store.ts'
 import { hashKey, matchTile } from '../store/workspaces/api-key.ts'
 import type { KeyHashes, StoredWorkspace } from '../store/workspaces/workspaces.ts'
-import { MINUTE_MS } from './limits/limiter.ts'
+import { MINUTE_MS, rateLimited } from './limits/limiter.ts'
 import type { WorkspaceRegistry } from './workspace-registry.ts'
 
 /** Failed attempts from one address in a minute; further ones get 429. */
@@ -74,12 +74,7 @@ export class Authentication {
     if (retryAfterSeconds === undefined) {
       throw new AppError('unauthorized', CREDENTIALS_NEEDED)
     }
-    throw new AppError(
-      'rate_limited',
-      `Too many failed attempts from this address. Retry after ${retryAfterSeconds} s.`,
-      [],
-      retryAfterSeconds,
-    )
+    throw rateLimited('Too many failed attempts from this address.', retryAfterSeconds)
   }
 }
 

@@ -1,6 +1,6 @@
 // The lifecycle of every request to an operation, and the order of refusals: authentication, suspension, credential and workspace,
-// limit, media type, size, JSON, fields. It must not know how a request travels: it sees a RequestContext, never Fastify or a
-// socket.
+// limit, media type, size, JSON, fields. Track Events takes its limit after the JSON, because its units are its events. It must not
+// know how a request travels: it sees a RequestContext, never Fastify or a socket.
 import { AppError, invalidRequest, type Fault } from '../core/app-error.ts'
 import { isSufficient } from '../core/accounts/credential.ts'
 import {

@@ -40,7 +40,7 @@ export class OpenedFiles {
       this.#diagnostics.warn('the files of the store are back where the server opened them')
     else
       this.#diagnostics.error(
-        `${this.#missing} was removed, moved or replaced; the server refuses requests until it is restarted`,
+        `${this.#missing} was removed, moved or replaced; the server refuses requests until the files are back or it is restarted`,
       )
   }
 

@@ -44,34 +44,34 @@ describe('A JSON body', () => {
 
   const refused: [what: string, bytes: string | Uint8Array, faults: string[]][] = [
     ['nothing', '', ['body: must not be empty']],
-    ['white space only', '  ', [breaks(2, 'the body ends')]],
-    ['an incomplete value', '{"a":', [breaks(5, 'the body ends')]],
-    ['an unterminated string', '{"a":"b', [breaks(7, 'the body ends')]],
-    ['a comma at the end', '{"a":1,}', [breaks(7, '} stands')]],
-    ['a comment', '{"a":1} // x', [breaks(8, '/ stands')]],
-    ['two values', '{} {}', [breaks(3, '{ stands')]],
-    ['single quotes', "{'a':1}", [breaks(1, "' stands")]],
-    ['a line break in a string', '{"a":"\n"}', [breaks(6, 'a string has a control character that is not escaped')]],
-    ['an unknown escape', String.raw`["\x"]`, [breaks(3, 'a string has an escape that JSON does not know')]],
-    ['NaN', '{"a":NaN}', [breaks(5, 'NaN stands')]],
-    ['None', '{"a": None}', [breaks(6, 'None stands')]],
-    ['True', '[1,True]', [breaks(3, 'True stands')]],
-    ['undefined', '{"a":[undefined]}', [breaks(6, 'undefined stands')]],
-    ['undefined alone', 'undefined', [breaks(0, 'undefined stands')]],
-    ['Infinity', '{"a":Infinity}', [breaks(5, 'Infinity stands')]],
-    ['negative infinity', '{"a":-Infinity}', [breaks(6, 'Infinity stands')]],
-    ['XML', '<xml/>', [breaks(0, '< stands')]],
-    ['form data', 'secret=1&b=2', [breaks(0, 'a word without quotes stands')]],
-    ['the string form of a JavaScript object', '[object Object]', [breaks(1, 'a word without quotes stands')]],
-    ['a comment before a value', '{"a":/*x*/1}', [breaks(5, '/ stands')]],
-    ['a leading zero', '[01]', [breaks(2, 'a number stands')]],
-    ['a string after a string', '["a" "b"]', [breaks(5, 'a string stands')]],
-    ['a space that JSON does not allow', '[\u00a01]', [breaks(1, 'a character stands that does not belong there')]],
-    ['a word far into the body', `[${'1,'.repeat(50_000)}NaN]`, [breaks(100_001, 'NaN stands')]],
+    ['white space only', '  ', [breaks(2, 'unexpected end')]],
+    ['an incomplete value', '{"a":', [breaks(5, 'unexpected end')]],
+    ['an unterminated string', '{"a":"b', [breaks(7, 'unexpected end')]],
+    ['a comma at the end', '{"a":1,}', [breaks(7, 'unexpected }')]],
+    ['a comment', '{"a":1} // x', [breaks(8, 'unexpected /')]],
+    ['two values', '{} {}', [breaks(3, 'unexpected {')]],
+    ['single quotes', "{'a':1}", [breaks(1, "unexpected '")]],
+    ['a line break in a string', '{"a":"\n"}', [breaks(6, 'unescaped control character in a string')]],
+    ['an unknown escape', String.raw`["\x"]`, [breaks(3, 'unknown escape in a string')]],
+    ['NaN', '{"a":NaN}', [breaks(5, 'unexpected NaN')]],
+    ['None', '{"a": None}', [breaks(6, 'unexpected None')]],
+    ['True', '[1,True]', [breaks(3, 'unexpected True')]],
+    ['undefined', '{"a":[undefined]}', [breaks(6, 'unexpected undefined')]],
+    ['undefined alone', 'undefined', [breaks(0, 'unexpected undefined')]],
+    ['Infinity', '{"a":Infinity}', [breaks(5, 'unexpected Infinity')]],
+    ['negative infinity', '{"a":-Infinity}', [breaks(6, 'unexpected Infinity')]],
+    ['XML', '<xml/>', [breaks(0, 'unexpected <')]],
+    ['form data', 'secret=1&b=2', [breaks(0, 'unexpected word without quotes')]],
+    ['the string form of a JavaScript object', '[object Object]', [breaks(1, 'unexpected word without quotes')]],
+    ['a comment before a value', '{"a":/*x*/1}', [breaks(5, 'unexpected /')]],
+    ['a leading zero', '[01]', [breaks(2, 'unexpected number')]],
+    ['a string after a string', '["a" "b"]', [breaks(5, 'unexpected string')]],
+    ['a space that JSON does not allow', '[\u00a01]', [breaks(1, 'unexpected symbol')]],
+    ['a word far into the body', `[${'1,'.repeat(50_000)}NaN]`, [breaks(100_001, 'unexpected NaN')]],
     [
       'a word before a hundred thousand levels',
       `[x,"\n${'['.repeat(100_000)}`,
-      [breaks(1, 'a word without quotes stands')],
+      [breaks(1, 'unexpected word without quotes')],
     ],
     [
       'gzip',
@@ -182,11 +182,11 @@ describe('The faults of keys', () => {
 })
 
 function expectBroken(): string {
-  return expect.stringMatching(/^body: must be valid JSON; it breaks at character \d+, where ./) as string
+  return expect.stringMatching(/^body: must be valid JSON: .+ at character \d+$/) as string
 }
 
 function breaks(character: number, what: string): string {
-  return `body: must be valid JSON; it breaks at character ${character}, where ${what}`
+  return `body: must be valid JSON: ${what} at character ${character}`
 }
 
 describe('The path of a field', () => {

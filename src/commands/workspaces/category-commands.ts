@@ -14,7 +14,9 @@ const add: Command = {
     changeCategories(call, (settings, name) => {
       const added = addCategory(settings.categories, name)
       if (typeof added !== 'string') return added
-      throw new AppError('invalid_request', 'Nothing was changed.', [{ field: 'NAME', problem: added }])
+      throw new AppError('invalid_request', 'The category cannot be added; nothing was changed.', [
+        { field: 'NAME', problem: added },
+      ])
     }),
 }
 

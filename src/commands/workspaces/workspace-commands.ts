@@ -131,7 +131,7 @@ async function saveAssigned(
   if (encryptsNow && !config.piiKey) {
     faults.push({ field: 'email_protection', problem: 'can be encrypted only when PII_KEY is set' })
   }
-  if (faults.length > 0) throw new AppError('invalid_request', 'Nothing was changed.', faults)
+  if (faults.length > 0) throw new AppError('invalid_request', 'The values are invalid; nothing was changed.', faults)
   await saveSettings(store, id, changed.settings)
   return { ...workspace, ...changed.settings }
 }

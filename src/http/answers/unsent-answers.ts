@@ -70,6 +70,6 @@ export class UnsentAnswers {
 
 /** The refusal of an answer that does not fit. */
 export function tooMuchUnsent(): AppError {
-  const message = `Too many large answers are unread. Retry after ${RETRY_AFTER_SECONDS} seconds.`
+  const message = `Too many large responses are unread. Retry after ${RETRY_AFTER_SECONDS} seconds.`
   return new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
 }

@@ -3,9 +3,9 @@
 import { AppError } from '../../core/app-error.ts'
 import type { LimitName, Workspace } from '../../core/workspace.ts'
 import type { Operation } from '../../operations/operation.ts'
+import { DAY_MS } from '../../core/time-zone.ts'
 
 export const MINUTE_MS = 60_000
-const DAY_MS = 24 * 60 * MINUTE_MS
 
 export interface LimitUse {
   readonly workspace: Workspace
@@ -95,5 +95,11 @@ export function smallestShare(windows: readonly OpenWindow[]): LimitState {
 
 function limited(endsAt: number, now: number): AppError {
   const seconds = Math.max(1, Math.ceil((endsAt - now) / 1000))
-  return new AppError('rate_limited', `The limit of this operation is used up; repeat in ${seconds} s.`, [], seconds)
+  return rateLimited('The rate limit of this operation is exhausted.', seconds)
+}
+
+/** The error for a caller that must wait. `what` is a sentence. */
+export function rateLimited(what: string, seconds: number): AppError {
+  const wait = `Retry after ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`
+  return new AppError('rate_limited', `${what} ${wait}`, [], seconds)
 }

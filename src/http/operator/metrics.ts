@@ -56,7 +56,7 @@ export class Metrics {
   )
   readonly #notCounted = this.#counter(
     'tidings_events_not_counted_total',
-    'Events and reported facts that statistics do not count, because their user is over the limit in a campaign.',
+    'Events and reported facts that statistics do not count, because their user is over a cap in a campaign.',
   )
   readonly #parked = this.#counter(
     'tidings_entries_parked_total',

@@ -25,20 +25,20 @@ export interface OpenApiDocument {
 }
 
 const INTRODUCTION = `
-Tidings takes in what users do, keeps their consent, templates and coupons, and says exactly what each campaign achieved.
+Tidings stores the events and consent of users, email templates and coupons, and counts exactly what each campaign achieved.
 
 **Authentication.** HTTP Basic: the user name is the workspace id, the password one of the workspace's two API keys. Each
-operation names the key it takes, that of the tile \`data\` or of the tile \`reports\`. Some also need the workspace id in
-the header \`SVC-APPKEY\`.
+operation names the key that it needs: that of the tile \`data\` or that of the tile \`reports\`. Some operations also need the
+workspace id in the header \`SVC-APPKEY\`.
 
-**Errors.** Every refusal has one shape: a \`code\` for programs, a \`message\` for people, the \`request_id\` that is also in the
-header \`x-request-id\`, and in \`details\` every field that is at fault, at once.
+**Errors.** Every error has the same members: a \`code\` for programs, a \`message\` for people, the \`request_id\` that is also in
+the header \`x-request-id\`, and \`details\`, which lists every invalid field at once.
 
-**Limits.** Windows are the minute and the day of UTC, per workspace and operation. The headers \`x-ratelimit-limit\`,
-\`x-ratelimit-remaining\` and \`x-ratelimit-reset\` tell what is left; past a limit the answer is 429 with \`retry-after\`,
-and nothing has been executed.
+**Limits.** Each workspace and operation has windows of one minute and one day, in UTC. The headers \`x-ratelimit-limit\`,
+\`x-ratelimit-remaining\` and \`x-ratelimit-reset\` show what remains; beyond a limit the response is 429 with \`retry-after\`,
+and nothing was executed.
 
-**Bodies** are JSON in UTF-8 and may be sent with \`Content-Encoding: gzip\`; limits of size count what is decompressed.
+**Bodies** are JSON in UTF-8 and may be sent with \`Content-Encoding: gzip\`. Size limits apply to the decompressed body.
 `.trim()
 
 /** The error codes of every operation. An operation names further ones. */
@@ -79,7 +79,10 @@ export function openApiDocument(operations: readonly Operation[], version: strin
 
 function toTags(operations: readonly Operation[]): JsonObject[] {
   const groups = [...new Set(operations.map(({ group }) => group))]
-  return [...groups.map((name) => ({ name })), { name: OPERATOR_TAG, description: 'For operators; no authentication.' }]
+  return [
+    ...groups.map((name) => ({ name })),
+    { name: OPERATOR_TAG, description: 'For operators. Needs no authentication.' },
+  ]
 }
 
 const OPERATOR_TAG = 'Operation of the server'
@@ -166,7 +169,7 @@ function toRequestBody({ body, example, upload }: Operation): JsonObject | undef
 
 function toSuccess({ output, outputExample, successStatus }: Operation): JsonObject {
   const headers = { ...REQUEST_ID_HEADER, ...LIMIT_HEADERS }
-  if (!output || successStatus === 204) return { description: 'Done; there is nothing to tell.', headers }
+  if (!output || successStatus === 204) return { description: 'Success, without a body.', headers }
   const content = { schema: toJsonSchema(output), ...(outputExample !== undefined && { example: outputExample }) }
   return { description: 'Success.', headers, content: { 'application/json': content } }
 }

@@ -11,7 +11,7 @@ const FOREIGN_WORD_LENGTH_MAX = 16
 /** The problem, as the end of a sentence about the source of `text`. `error` is what JSON.parse threw for it. */
 export function syntaxProblem(text: string, error: SyntaxError): string {
   const offset = offsetOf(text, error.message)
-  return `must be valid JSON; it breaks at character ${offset}, where ${standsAt(text, offset, error.message)}`
+  return `must be valid JSON: ${causeAt(text, offset, error.message)} at character ${offset}`
 }
 
 /** V8 does not say where an unexpected token is. */
@@ -41,14 +41,14 @@ function stopAt(offset: number): never {
   throw new FirstError(offset)
 }
 
-function standsAt(text: string, offset: number, message: string): string {
-  if (offset >= text.length) return 'the body ends'
-  if (/escape/i.test(message)) return 'a string has an escape that JSON does not know'
+function causeAt(text: string, offset: number, message: string): string {
+  if (offset >= text.length) return 'unexpected end'
+  if (/escape/i.test(message)) return 'unknown escape in a string'
   const sign = text.charAt(offset)
-  if (/control character/i.test(message)) return 'a string has a control character that is not escaped'
+  if (/control character/i.test(message)) return 'unescaped control character in a string'
   const word = /^-?(\p{L}+)/u.exec(text.slice(offset, offset + FOREIGN_WORD_LENGTH_MAX))
-  if (word) return FOREIGN_WORDS.has(word[1] ?? '') ? `${word[0]} stands` : 'a word without quotes stands'
-  if (sign === '"') return 'a string stands'
-  if (/[-0-9]/.test(sign)) return 'a number stands'
-  return /[!-~]/.test(sign) ? `${sign} stands` : 'a character stands that does not belong there'
+  if (word) return FOREIGN_WORDS.has(word[1] ?? '') ? `unexpected ${word[0]}` : 'unexpected word without quotes'
+  if (sign === '"') return 'unexpected string'
+  if (/[-0-9]/.test(sign)) return 'unexpected number'
+  return /[!-~]/.test(sign) ? `unexpected ${sign}` : 'unexpected symbol'
 }

@@ -86,8 +86,8 @@ export const CampaignOutput = Type.Object({
       { counted_users: Type.Integer(), all_users: Type.Integer(), started_at: IsoTime },
       {
         description:
-          'Progress of the recount after goals changed. Until it completes, statistics use the previous goals. ' +
-          'Null when no recount is running.',
+          'Progress of the backfill after goals changed. Until it completes, statistics use the previous goals. ' +
+          'Null when no backfill is running.',
       },
     ),
   ),

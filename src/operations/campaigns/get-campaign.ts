@@ -9,7 +9,7 @@ export const getCampaign = defineOperation({
   name: 'get_campaign',
   summary: 'Get campaign',
   description:
-    'Returns one campaign. While its goals are recounted, `recount` shows the progress and statistics use the ' +
+    'Returns one campaign. While a backfill of its goals runs, `recount` shows the progress and statistics use the ' +
     'previous goals.',
   group: 'Campaigns',
   method: 'GET',

@@ -41,9 +41,9 @@ export const updateCampaign = defineOperation({
   summary: 'Update campaign',
   description:
     'Changes the fields you send. Send at least one of `name`, `platforms` and `conversion_goals`. Platforms and ' +
-    'goals are replaced as a whole. When goals change, the server recounts them in the background over all tracked ' +
-    'events, together with every campaign that has a goal on the same events. `recount` shows the progress. Until it ' +
-    'completes, statistics use the previous goals.',
+    'goals are replaced as a whole. When goals change, a backfill in the background counts them over all ' +
+    'tracked events, together with every campaign that has a goal on the same events. `recount` shows the progress. ' +
+    'Until it completes, statistics use the previous goals.',
   group: 'Campaigns',
   method: 'PATCH',
   url: '/core-services/v1/campaigns/:campaign_id',

@@ -23,8 +23,8 @@ export const findRequest = defineOperation({
   summary: 'Get request status',
   description:
     'Returns the status of an accepted request for seven days. `accepted`: durable, not yet processed. `processed`: ' +
-    'visible in every response. `parked`: could not be applied and needs an operator. `events` counts the events sent, ' +
-    '`duplicates` those that were already known: events with the same `event_id`, and reported audience members and ' +
+    'visible in every response. `parked`: could not be applied and needs an operator or, if `error` says so, was ' +
+    'dropped by one. `events` counts the events sent, `duplicates` those that were already known: events with the same `event_id`, and reported audience members and ' +
     'message events that repeat an earlier one, even if the repeat wins. `not_counted` counts those that campaign ' +
     'statistics leave out because they count at most 10,000 events of one user in one campaign.',
   group: 'Events and users',
@@ -47,7 +47,7 @@ export const findRequest = defineOperation({
     events: Type.Integer(),
     duplicates: Type.Integer(),
     not_counted: Type.Integer({
-      description: 'Events over the limit of what is counted of one user in one campaign; 0 if none.',
+      description: 'Events over the cap of what is counted of one user in one campaign; 0 if none.',
     }),
     error: Type.Optional(Type.String({ description: 'Why the request is parked, or which parts were not stored.' })),
   }),

@@ -51,7 +51,9 @@ const ActionBody = Type.Object({
       description: 'Offset of `user_time` in seconds east of UTC.',
     }),
   ),
-  event_id: Type.Optional(NullableText(1, EVENT_ID_LENGTH_MAX, 'Your event id. A repeat is silently dropped.')),
+  event_id: Type.Optional(
+    NullableText(1, EVENT_ID_LENGTH_MAX, 'Your event id. A repeat is not stored again, and counts in `duplicates`.'),
+  ),
 })
 
 export const trackEvents = defineOperation({

@@ -93,7 +93,7 @@ export const fetchCampaignStats = defineOperation({
     'Returns the numbers of up to 10 campaigns from `start_date` to `end_date`, both inclusive and at most 30 days apart, in the ' +
     "workspace's time zone: for each platform, locale and variation with any count, and for all of them together. A campaign " +
     'without any count in the range is absent from `data`. Distinct users are counted exactly, over any range. The numbers ' +
-    'include every event received before `processed_until`. After goals change, they use the previous goals until the recount ' +
+    'include every event received before `processed_until`. After goals change, they use the previous goals until the backfill ' +
     'completes. ' +
     `A response has at most ${RESPONSE_BYTES_MAX / (1024 * 1024)} MiB. A request that would exceed that is rejected with 409: ` +
     'request fewer campaigns.',

@@ -236,11 +236,11 @@ function toPieces(json: Buffer): readonly Buffer[] {
 }
 
 function tooManySeries(id: string): AppError {
-  const problem = `Campaign ${id} has more than ${inDigits(SERIES_PER_CAMPAIGN_MAX)} different numbers`
+  const problem = `Campaign ${id} has more than ${inDigits(SERIES_PER_CAMPAIGN_MAX)} series`
   const where = 'across its platforms, locales, variations and reasons'
   return new AppError(
     'conflict',
-    `${problem} ${where}, which is too many for one response. Request other campaigns without it.`,
+    `${problem} ${where}, which is too many for one response. Leave it out of campaign_ids.`,
   )
 }
 

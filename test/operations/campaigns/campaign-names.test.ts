@@ -57,7 +57,8 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
     const refused = await send(AUDIENCE, { locale: 'l0' }, { locale: 'l1', variation: 'A' })
     expectRefusal(refused, 409, 'conflict', ['members[1]'])
     expect(messageOf(refused)).toBe(
-      'The campaign would have more than 1,000 combinations of platform, locale and variation: it has 1,000, and the report adds 1.',
+      'The campaign would have more than 1,000 combinations of platform, locale and variation: it has 1,000, and the report adds 1. ' +
+        'Reuse existing names.',
     )
     expect([await calls.countEntries(), await countNames()]).toEqual([entries, [DIMENSIONS_MAX, 0]])
   })
@@ -87,7 +88,7 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
     const failure = await send(MESSAGE_EVENTS, ...failuresFrom(98, 4))
     expectRefusal(failure, 409, 'conflict', ['events[2].reason', 'events[3].reason'])
     expect([messageOf(failure), problemsOf(failure)]).toEqual([
-      'The campaign would have more than 100 reasons for removals and failures: it has 100, and the report adds 2.',
+      'The campaign would have more than 100 reasons for removals and failures: it has 100, and the report adds 2. Reuse existing names.',
       ['adds a reason to the campaign', 'adds a reason to the campaign'],
     ])
     const removal = await send(AUDIENCE, {}, { removed: 'another' })
@@ -102,8 +103,8 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
     const failure = await send(MESSAGE_EVENTS, { kind: 'failed', reason: 'r0' }, { kind: 'failed', reason: 'new' })
     expectRefusal(failure, 409, 'conflict', ['events[1].reason'])
     expect(messageOf(failure)).toBe(
-      'The campaign would have 500 combinations of platform, locale and variation and 51 reasons for removals and failures, ' +
-        'a product of more than 25,000: it has 500 combinations and 50 reasons.',
+      'The campaign would have 500 combinations of platform, locale and variation and 51 reasons for removals and failures; ' +
+        'their product may be at most 25,000. Reuse existing names.',
     )
     const members = await send(AUDIENCE, { locale: 'l0' }, { locale: 'new', removed: 'another' })
     expectRefusal(members, 409, 'conflict', ['members[1]', 'members[1].removed'])
@@ -141,7 +142,7 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
     expectRefusal(refused, 409, 'conflict', ['members[1]', 'members[3]', ...reasonFields])
     expect(messageOf(refused)).toBe(
       'The campaign would have more than 1,000 combinations of platform, locale and variation: it has 1,000, and the report adds 2; ' +
-        'and more than 100 reasons for removals and failures: it has 25, and the report adds 76.',
+        'and more than 100 reasons for removals and failures: it has 25, and the report adds 76. Reuse existing names.',
     )
     expect(await countNames()).toEqual([1_000, 25])
   })
