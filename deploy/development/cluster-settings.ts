@@ -16,7 +16,7 @@ const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: st
     'A PostgreSQL database. Without it the script creates one at postgres://postgres@127.0.0.1:5432:',
   ],
   ['', '', 'tidings_cluster, or tidings_cluster_jetstream, because a database belongs to one log.'],
-  ['CLUSTER_LOG', 'see right', 'jetstream or postgres; by default jetstream if nats-server is installed.'],
+  ['CLUSTER_LOG', 'automatic', 'jetstream or postgres; by default jetstream if nats-server is installed.'],
   ['NATS_SERVER', 'nats-server', 'The NATS server program.'],
   ['DATA_DIR', './data/cluster', 'The folder of the NATS servers: the log, and their diagnostics.'],
   ['CLUSTER_HTTP', '2', `Processes that serve requests, 1 to ${PROCESSES_MAX}.`],
