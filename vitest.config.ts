@@ -24,7 +24,7 @@ const WAITING = [
 const LONG = [
   'campaign-statistics',
   'serve',
-  'goal-recounts',
+  'goal-backfills',
   'command-line',
   'hostile-input',
   'contributions',
@@ -52,15 +52,20 @@ const FIRST = ['cluster-faults-jetstream', 'jetstream-log', ...WAITING, 'cluster
 const WITHOUT_FAST_PATH = [
   'authentication',
   'diagnostics',
+  'email-protection',
   'hostile-input',
   'http-limits',
   'idempotency-keys',
   'lifecycle',
   'openapi',
+  'operator-routes',
   'rate-limits',
   'request-body',
+  'request-id',
   'track-events',
   'track-events-retries',
+  'track-events-time',
+  'track-events-users',
   'track-user',
 ].map((name) => `test/**/${name}.test.ts`)
 

@@ -127,6 +127,27 @@ function definedOperations({ type, callee, arguments: values }: Node): string[] 
   return properties.filter(({ key }) => nameOf(key) === 'name').flatMap(({ value }) => textOf(value))
 }
 
+/** Every suite that `vitest.config.ts` lists is a test file: a wrong name would have no effect, and nobody would notice. */
+export const listedSuites: Rule = (files) => {
+  const suites = new Set(files.map(({ path }) => /([^/]+)\.test\.ts$/.exec(path)?.[1]))
+  return inCode(files)
+    .filter(({ path }) => path === 'vitest.config.ts')
+    .flatMap(namesInLists)
+    .filter((name) => !suites.has(name))
+    .map((name) => `vitest.config.ts lists ${name}, which is no test file`)
+}
+
+/** The texts in the lists that constants hold. */
+function namesInLists(file: SourceFile): string[] {
+  const nodes = nodesOf(file)
+  const constants = nodes.filter(({ type, id }) => type === 'VariableDeclarator' && /^[A-Z_]+$/.test(nameOf(id) ?? ''))
+  return nodes
+    .filter(({ type, start, end }) => {
+      return type === 'ArrayExpression' && constants.some((constant) => start > constant.start && end <= constant.end)
+    })
+    .flatMap(({ elements }) => (elements as Node[]).flatMap(textOf))
+}
+
 export const GLOSSARY_WORDS_MAX = 30
 
 /** A stranger learns few words: those of the table in ARCHITECTURE.md, each with its meaning. */

@@ -185,6 +185,13 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ],
     ],
   },
+  'every suite that vitest.config.ts lists is a test file': {
+    rule: rules.listedSuites,
+    broken: [
+      ['a list', { 'vitest.config.ts': `const LONG = ['a', 'b']`, 'test/a.test.ts': '// a' }],
+      ['a list that is changed', { 'vitest.config.ts': 'const FIRST = [...LONG, "b"].map(toPath)' }],
+    ],
+  },
   'ARCHITECTURE.md explains few words': {
     rule: rules.glossary,
     broken: [
