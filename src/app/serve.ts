@@ -21,6 +21,7 @@ import { isEmbedded, logPathOf, openLog, openLogReader } from '../log/open-log.t
 import { OpenedFiles } from '../jobs/watch-files.ts'
 import { ResponseMemory } from '../operations/response-memory.ts'
 import { isRightKey } from '../actions/email-protection.ts'
+import { AppliedEntries } from '../operations/applied-entries.ts'
 import { Freshness } from '../operations/statistics/freshness.ts'
 import { ResponseCache } from '../operations/statistics/response-cache.ts'
 import { NameCache } from '../actions/name-cache.ts'
@@ -225,6 +226,7 @@ async function openParts(
     logReader,
     emailVault,
     freshness: new Freshness({ database, log, logReader, clock: receiptClock }),
+    appliedEntries: new AppliedEntries({ database, logReader }),
     responseCache: new ResponseCache(),
     uploadSlots: new UploadSlots(),
     nameCache: new NameCache(),

@@ -8,6 +8,7 @@ import type { LogReader, LogWriter } from '../log/event-log.ts'
 import type { Database, Store } from '../store/store.ts'
 import type { EmailVault } from '../store/users/email-vault.ts'
 import type { ResponseMemory } from './response-memory.ts'
+import type { AppliedEntries } from './applied-entries.ts'
 import type { Freshness } from './statistics/freshness.ts'
 import type { ResponseCache } from './statistics/response-cache.ts'
 import type { NameCache } from '../actions/name-cache.ts'
@@ -22,6 +23,8 @@ export interface Parts {
   /** Undefined if the server has no PII_KEY; then no workspace encrypts emails. */
   readonly emailVault: EmailVault | undefined
   readonly freshness: Freshness
+  /** For operations that name a user. */
+  readonly appliedEntries: AppliedEntries
   /** For Fetch Campaign Stats: JSON of the numbers of campaigns. */
   readonly responseCache: ResponseCache
   /** For Add Coupons: limits uploads. */

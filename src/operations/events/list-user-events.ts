@@ -1,6 +1,6 @@
 // List a user's events: returns a page, newest first. Pages neither overlap nor skip.
 import { Type } from 'typebox'
-import type { Fault } from '../../core/app-error.ts'
+import { AppError, type Fault } from '../../core/app-error.ts'
 import { toEventId } from '../../core/event.ts'
 import { parseTimeValue, toIso } from '../../core/time-value.ts'
 import type { Workspace } from '../../core/workspace.ts'
@@ -13,13 +13,14 @@ import {
   type StoredEvent,
 } from '../../store/users/events.ts'
 import { listUserIds } from '../../store/users/users.ts'
+import { runOnceApplied } from '../applied-entries.ts'
 import { ATTRIBUTE_NUMBERS, IsoTime, Nullable, Strict, Text, WorkspacePath } from '../fields.ts'
 import { JsonText } from '../json-text.ts'
 import { defineOperation, type Parts } from '../operation.ts'
 import { BEFORE_LENGTH_MAX, PageCursor } from '../page-cursor.ts'
 import { PAGE_SIZE_LIMIT, readPage } from '../read-page.ts'
 import { queueUserRead } from '../users/queue-user-read.ts'
-import { findNamedUser, LOOKUP_FIELDS, lookupFaults, type LookupQuery } from '../users/user-lookup.ts'
+import { findNamedUser, LOOKUP_FIELDS, lookupFaults, noSuchUser, type LookupQuery } from '../users/user-lookup.ts'
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 500
@@ -69,7 +70,16 @@ export const listUserEvents = defineOperation({
   ],
   successStatus: 200,
   output: Type.Object({ data: Type.Array(EventItem), next_before: Nullable(Type.String()) }),
-  handle: ({ query, workspace }, parts) => queueUserRead(parts.queue, workspace, () => list(query, workspace, parts)),
+  async handle({ query, workspace }, parts) {
+    try {
+      return await runOnceApplied(parts, () =>
+        queueUserRead(parts.queue, workspace, () => list(query, workspace, parts)),
+      )
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'not_found') return toPage([], undefined)
+      throw error
+    }
+  },
 })
 
 interface Query extends LookupQuery {
@@ -81,7 +91,8 @@ async function list(query: Query, workspace: Workspace, parts: Parts): Promise<J
   const { limit = LIMIT_DEFAULT } = query
   const before = query.before === undefined ? undefined : parseBefore(query.before, workspace.timezone)
   const user = await findNamedUser(query, workspace, parts)
-  const all = user ? await listUserIds(parts.database, user.id) : []
+  if (!user) throw noSuchUser()
+  const all = await listUserIds(parts.database, user.id)
   // Read once for all portions. One more than requested shows whether another page follows.
   const userIds = await listIdsOfNewest(parts.database, all, { before, max: limit + 1 })
   const { items, last } = await readPage({
@@ -90,6 +101,10 @@ async function list(query: Query, workspace: Workspace, parts: Parts): Promise<J
     read: (portion: EventsPage) => listEventsOf(parts.database, userIds, portion),
     write: writeItem,
   })
+  return toPage(items, last)
+}
+
+function toPage(items: readonly string[], last: EventCursor | undefined): JsonText {
   return JsonText.objectBeginningWith('data', items, { next_before: last ? CURSOR.write(last) : null })
 }
 

@@ -8,6 +8,7 @@ import { listIdsOfNewestChanges, listUserPreferenceChanges, type ChangesPage } f
 import type { Store } from '../../store/store.ts'
 import { findUserId, listUserIds } from '../../store/users/users.ts'
 import { CustomerId, IsoTime, NoFields, Nullable, Strict, Text } from '../fields.ts'
+import { runOnceApplied } from '../applied-entries.ts'
 import { JsonText } from '../json-text.ts'
 import { defineOperation } from '../operation.ts'
 import { OptInOutput, toOptInBody } from './opt-in-body.ts'
@@ -61,8 +62,8 @@ export const listPreferenceChanges = defineOperation({
   refusals: ['not_found'],
   successStatus: 200,
   output: Type.Object({ data: Type.Array(ChangeOutput), next_before: Type.Optional(Type.String()) }),
-  handle: ({ workspace, query }, { database, queue }) =>
-    queueUserRead(queue, workspace, () => list(database, workspace, query)),
+  handle: ({ workspace, query }, parts) =>
+    runOnceApplied(parts, () => queueUserRead(parts.queue, workspace, () => list(parts.database, workspace, query))),
 })
 
 interface Query {

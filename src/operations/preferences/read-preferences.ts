@@ -6,8 +6,9 @@ import { toIso } from '../../core/time-value.ts'
 import { listPreferencesByEmail, type NamedPreference } from '../../store/users/preferences.ts'
 import { findCategories } from '../../store/workspaces/workspaces.ts'
 import { IsoTime, NoFields, Nullable, Strict, Text } from '../fields.ts'
+import { runOnceApplied } from '../applied-entries.ts'
 import { JsonText } from '../json-text.ts'
-import { defineOperation } from '../operation.ts'
+import { defineOperation, type OperationRequest, type Parts } from '../operation.ts'
 import { OptInOutput, toOptInBody } from './opt-in-body.ts'
 import { BEFORE_LENGTH_MAX, PageCursor } from '../page-cursor.ts'
 import {
@@ -15,6 +16,7 @@ import {
   noSuchEmail,
   requirePreference,
   userIdFaults,
+  type SentUserIds,
   UserIds,
   usersPerPortion,
 } from './preference-users.ts'
@@ -61,30 +63,39 @@ export const readPreferences = defineOperation({
   refusals: ['not_found'],
   successStatus: 200,
   output: Type.Object({ data: Type.Array(UserPreferencesOutput), next_before: Type.Optional(Type.String()) }),
-  async handle({ workspace, query }, { database, emailVault, queue }) {
-    const { limit = LIMIT_MAX, before } = query
-    const active = await findCategories(database, workspace.id)
-    const write = (preference: NamedPreference) => JSON.stringify(toBody(preference, active))
-    const emailKey = emailKeyMeant(query, { workspace, emailVault })
-    if (emailKey === undefined) {
-      return JsonText.objectBeginningWith('data', [write(await requirePreference(database, workspace, query))], {})
-    }
-    // Reads the newest user first. A merge goes into the older user, so if two users are merged between two portions or pages, the
-    // response shows both rather than neither.
-    const source: PageSource<{ readonly userId: number }, NamedPreference> = {
-      before: before === undefined ? undefined : CURSOR.parse(before),
-      limit,
-      portionMax: usersPerPortion(workspace),
-      read: ({ before: last, max }) => {
-        return listPreferencesByEmail(database, workspace.id, emailKey, { before: last?.userId, max })
-      },
-      write,
-    }
-    const { items, last } = await queueUserRead(queue, workspace, () => readPage(source))
-    if (items.length === 0 && before === undefined) throw noSuchEmail()
-    return JsonText.objectBeginningWith('data', items.toReversed(), last ? { next_before: CURSOR.write(last) } : {})
-  },
+  handle: (request, parts) => runOnceApplied(parts, () => read(request, parts)),
 })
+
+type Request = OperationRequest<object, Query, unknown>
+
+interface Query extends SentUserIds {
+  readonly limit?: number
+  readonly before?: string
+}
+
+async function read({ workspace, query }: Request, { database, emailVault, queue }: Parts): Promise<JsonText> {
+  const { limit = LIMIT_MAX, before } = query
+  const active = await findCategories(database, workspace.id)
+  const write = (preference: NamedPreference) => JSON.stringify(toBody(preference, active))
+  const emailKey = emailKeyMeant(query, { workspace, emailVault })
+  if (emailKey === undefined) {
+    return JsonText.objectBeginningWith('data', [write(await requirePreference(database, workspace, query))], {})
+  }
+  // Reads the newest user first. A merge goes into the older user, so if two users are merged between two portions or pages, the
+  // response shows both rather than neither.
+  const source: PageSource<{ readonly userId: number }, NamedPreference> = {
+    before: before === undefined ? undefined : CURSOR.parse(before),
+    limit,
+    portionMax: usersPerPortion(workspace),
+    read: ({ before: last, max }) => {
+      return listPreferencesByEmail(database, workspace.id, emailKey, { before: last?.userId, max })
+    },
+    write,
+  }
+  const { items, last } = await queueUserRead(queue, workspace, () => readPage(source))
+  if (items.length === 0 && before === undefined) throw noSuchEmail()
+  return JsonText.objectBeginningWith('data', items.toReversed(), last ? { next_before: CURSOR.write(last) } : {})
+}
 
 function beforeFaults(before: string | undefined): Fault[] {
   if (before === undefined || CURSOR.parse(before)) return []

@@ -19,6 +19,7 @@ import {
 import { hasOneWriter, type Database, type Store } from '../../store/store.ts'
 import { countUsersWithEmail } from '../../store/users/users.ts'
 import { findCategories } from '../../store/workspaces/workspaces.ts'
+import { runOnceApplied } from '../applied-entries.ts'
 import { NoFields, Strict, Text } from '../fields.ts'
 import { defineOperation, type OperationRequest, type Partially, type Parts } from '../operation.ts'
 import {
@@ -94,20 +95,24 @@ export const updatePreferences = defineOperation({
   successStatus: 200,
   output: Type.Object({ message: Type.String() }),
   async handle(request, parts) {
-    const sent = request.body.user_preferences
-    const { workspace } = request
-    const emailKey = emailKeyMeant(sent, { workspace, emailVault: parts.emailVault })
-    if (emailKey === undefined) {
-      await parts.database.write(async (store) => {
-        await lockPreferences(store, [workspace.id])
-        await change(store, [await requirePreference(store, workspace, sent)], request)
-      })
-    } else {
-      await changeEverybody(parts, emailKey, request)
-    }
+    await runOnceApplied(parts, () => update(request, parts))
     return { message: 'The request was processed successfully.' }
   },
 })
+
+async function update(request: Request, parts: Parts): Promise<void> {
+  const sent = request.body.user_preferences
+  const { workspace } = request
+  const emailKey = emailKeyMeant(sent, { workspace, emailVault: parts.emailVault })
+  if (emailKey === undefined) {
+    await parts.database.write(async (store) => {
+      await lockPreferences(store, [workspace.id])
+      await change(store, [await requirePreference(store, workspace, sent)], request)
+    })
+  } else {
+    await changeEverybody(parts, emailKey, request)
+  }
+}
 
 type Request = OperationRequest<object, object, { readonly user_preferences: UserPreferences }>
 

@@ -1,6 +1,5 @@
 // Get user: returns the newest attributes and identifiers of one user.
 import { Type } from 'typebox'
-import { AppError } from '../../core/app-error.ts'
 import { toIso } from '../../core/time-value.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { findLastEventTime } from '../../store/users/events.ts'
@@ -9,8 +8,9 @@ import { listYoungestUserIds } from '../../store/users/users.ts'
 import { shownAttributes } from '../../actions/email-protection.ts'
 import { IsoTime, Nullable, Strict, WorkspacePath } from '../fields.ts'
 import { defineOperation, type Parts } from '../operation.ts'
+import { runOnceApplied } from '../applied-entries.ts'
 import { queueUserRead } from './queue-user-read.ts'
-import { EMAIL_FIELD, findNamedUser, LOOKUP_FIELDS, lookupFaults, type LookupQuery } from './user-lookup.ts'
+import { EMAIL_FIELD, findNamedUser, LOOKUP_FIELDS, lookupFaults, noSuchUser, type LookupQuery } from './user-lookup.ts'
 import { inDigits } from '../../core/in-digits.ts'
 
 /** The most users merged into this one, youngest first, whose events are searched for the last event. */
@@ -46,12 +46,13 @@ export const getUser = defineOperation({
     created_at: IsoTime,
     last_event_at: Nullable(IsoTime),
   }),
-  handle: ({ query, workspace }, parts) => queueUserRead(parts.queue, workspace, () => read(query, workspace, parts)),
+  handle: ({ query, workspace }, parts) =>
+    runOnceApplied(parts, () => queueUserRead(parts.queue, workspace, () => read(query, workspace, parts))),
 })
 
 async function read(query: LookupQuery, workspace: Workspace, parts: Parts) {
   const user = await findNamedUser(query, workspace, parts)
-  if (!user) throw new AppError('not_found', 'The workspace has no such user.')
+  if (!user) throw noSuchUser()
   const { database, emailVault } = parts
   // The first id is the user's own, or that of the user it was merged into meanwhile.
   const userIds = await listYoungestUserIds(database, user.id, MERGED_USERS_MAX)

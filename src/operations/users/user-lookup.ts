@@ -1,6 +1,6 @@
 // Resolves the user that a query identifies: by customer id, by an identifier or, if the operation allows it, by email address.
 import { Type } from 'typebox'
-import type { Fault } from '../../core/app-error.ts'
+import { AppError, type Fault } from '../../core/app-error.ts'
 import { EMAIL_LENGTH_MAX, isEmail } from '../../core/users/email-address.ts'
 import { CUSTOMER_ID, USER_ID_LENGTH_MAX } from '../../core/users/user.ts'
 import type { Workspace } from '../../core/workspace.ts'
@@ -96,4 +96,9 @@ function emailFaults({ email }: Partially<LookupQuery>, { emailProtection }: Wor
 
 function toFault(field: keyof LookupQuery, problem: string): Fault {
   return { field: `query.${field}`, problem }
+}
+
+/** No user has the id of the lookup. */
+export function noSuchUser(): AppError {
+  return new AppError('not_found', 'The workspace has no such user.')
 }

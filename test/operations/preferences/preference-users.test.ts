@@ -3,6 +3,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { nothingSetFor, recordChange } from '../../../src/core/users/preference.ts'
 import { CUSTOMER_ID } from '../../../src/core/users/user.ts'
 import { DEFAULT_SETTINGS, type Workspace } from '../../../src/core/workspace.ts'
+import type { LogReader } from '../../../src/log/event-log.ts'
+import { openLogReader } from '../../../src/log/open-log.ts'
+import { AppliedEntries } from '../../../src/operations/applied-entries.ts'
 import type { Parts } from '../../../src/operations/operation.ts'
 import type { JsonText } from '../../../src/operations/json-text.ts'
 import { requirePreference, type SentUserIds } from '../../../src/operations/preferences/preference-users.ts'
@@ -27,13 +30,17 @@ describeEachStore(
   (kind) => {
     let location: TestLocation
     let database: Database
+    /** Of an empty log. */
+    let logReader: LogReader
     let made = 0
 
     beforeAll(async () => {
       location = await makeStore(kind)
       database = await openTestDatabase(location)
+      logReader = await openLogReader({ ...location, natsUrl: undefined })
     })
     afterAll(async () => {
+      await logReader.close()
       await database.close()
       await location.remove()
     })
@@ -160,7 +167,11 @@ describeEachStore(
           callerAddress: '127.0.0.1',
           body,
         }
-        const parts = { database: meddled(database, 'users', move), queue: new KeyedQueue() }
+        const parts = {
+          database: meddled(database, 'users', move),
+          queue: new KeyedQueue(),
+          appliedEntries: new AppliedEntries({ database, logReader }),
+        }
         const updated = updatePreferences.handle(request as never, parts as unknown as Parts)
         await expect(updated).rejects.toMatchObject({ code: 'not_found' })
       },

@@ -1,0 +1,84 @@
+// Lets operations that name a user read what clients wrote before ("Reading what was written"): a user who is not found may be in an
+// entry that was acknowledged and is not applied yet.
+import { AppError } from '../core/app-error.ts'
+import { Batcher } from '../concurrency/batcher.ts'
+import type { LogReader } from '../log/event-log.ts'
+import { pause } from '../runtime/pause.ts'
+import { listPipelineCursors } from '../store/entries/cursors.ts'
+import type { Store } from '../store/store.ts'
+
+/** How long a request waits for the pipeline. */
+export const APPLIED_WAIT_MS_MAX = 2_000
+/** An idle pipeline applies an entry some ten milliseconds after its acknowledgement. */
+const LOOK_EVERY_MS = 10
+/** Requests that share one look at the cursors. */
+const WAITING_PER_LOOK_MAX = 10_000
+const RETRY_AFTER_SECONDS = 1
+
+export interface AppliedEntriesSources {
+  readonly database: Store
+  readonly logReader: LogReader
+}
+
+export class AppliedEntries {
+  readonly #logReader: LogReader
+  /** Tells for each position whether all entries up to it are applied. */
+  readonly #looks: Batcher<number, boolean>
+
+  constructor({ database, logReader }: AppliedEntriesSources) {
+    this.#logReader = logReader
+    this.#looks = new Batcher({
+      itemsMax: WAITING_PER_LOOK_MAX,
+      async call(positions) {
+        const cursors = await listPipelineCursors(database, logReader.partitions)
+        const appliedThrough = await findAppliedThrough(logReader, cursors)
+        return positions.map((position) => position <= appliedThrough)
+      },
+    })
+  }
+
+  /**
+   * Resolves when every entry acknowledged before the call is applied, on whichever process it was accepted. Rejects with AppError
+   * `unavailable` after `APPLIED_WAIT_MS_MAX`, and when the log cannot be read.
+   */
+  async wait(): Promise<void> {
+    const giveUpAt = performance.now() + APPLIED_WAIT_MS_MAX
+    const position = await this.#logReader.lastPosition()
+    while (!(await this.#looks.add(position))) {
+      if (performance.now() >= giveUpAt) throw notYetApplied()
+      await pause(LOOK_EVERY_MS)
+    }
+  }
+}
+
+/** The position up to which all entries are applied. */
+async function findAppliedThrough(logReader: LogReader, cursors: readonly number[]): Promise<number> {
+  const [only] = cursors
+  // Reading the log is not needed where one cursor tells it all.
+  if (cursors.length === 1 && only !== undefined) return only
+  const unapplied = await logReader.firstAfter(cursors)
+  return unapplied ? unapplied.position - 1 : Infinity
+}
+
+/**
+ * Runs an operation that names a user. If the user is not found, waits for `AppliedEntries` and runs it once more, so `run` must have
+ * changed nothing when it rejects with AppError `not_found`. Where the user is found, nothing waits.
+ */
+export async function runOnceApplied<Output>(
+  { appliedEntries }: { readonly appliedEntries: AppliedEntries },
+  run: () => Promise<Output>,
+): Promise<Output> {
+  try {
+    return await run()
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'not_found') throw error
+  }
+  await appliedEntries.wait()
+  return run()
+}
+
+function notYetApplied(): AppError {
+  const message =
+    'The user was not found, and the server has not processed all accepted events yet. Retry after 1 second.'
+  return new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
+}
