@@ -8,8 +8,12 @@ const INSTANT_MAX = 253_402_300_799_999
 const OFFSET_SECONDS_MAX = 54_000
 const ZERO = 0x30
 
-const NUMERIC = /^\d+(?:\.\d+)?$/
-const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}:?\d{2})?)?$/
+const NUMERIC = /^(\d+)(?:\.(\d+))?$/
+const DATE = String.raw`(\d{4})-(\d{2})-(\d{2})`
+const CLOCK = String.raw`(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?`
+const ZONE = String.raw`[Zz]|[+-]\d{2}(?::?\d{2})?`
+/** ISO 8601, and what databases and languages print: a space instead of T, and then perhaps one before the zone. */
+const ISO = new RegExp(`^${DATE}(?:(?:[Tt]${CLOCK}(${ZONE})?| ${CLOCK}(?: ?(${ZONE}|UTC))?))?$`)
 
 /** `instant`: milliseconds since the epoch. `local`: a local time without a zone, as if it were UTC. */
 export type TimeValue = { readonly kind: 'instant' | 'local'; readonly ms: number }
@@ -32,7 +36,7 @@ export function toIso(instant: number): string {
 export function parseTimeValue(value: unknown): TimeValue | undefined {
   if (typeof value === 'number') return fromEpoch(value)
   if (typeof value !== 'string') return undefined
-  return fromPlainUtc(value) ?? (NUMERIC.test(value) ? fromEpoch(Number(value)) : fromIso(value))
+  return fromPlainUtc(value) ?? fromEpochText(value) ?? fromIso(value)
 }
 
 /** Seconds east of UTC, from −54000 to 54000, as a number or a numeric string; undefined for anything else. */
@@ -68,8 +72,22 @@ export function decidingField({ userTime, currentTime, offsetSeconds }: EventTim
 }
 
 function fromEpoch(value: number): TimeValue | undefined {
-  if (!Number.isFinite(value) || value < 0) return undefined
-  return instantOf(Math.round(value >= EPOCH_MILLISECONDS_MIN ? value : value * 1000))
+  // Numbers below a millionth are printed with an exponent.
+  return value >= 0 && value < 0.001 ? instantOf(0) : fromEpochText(String(value))
+}
+
+/** Works on digits, because multiplying by 1000 turns 1777888800.251 into 1777888800250.9999. */
+function fromEpochText(text: string): TimeValue | undefined {
+  const match = NUMERIC.exec(text)
+  if (!match) return undefined
+  const [, whole = '', fraction = ''] = match
+  const isSeconds = Number(whole) < EPOCH_MILLISECONDS_MIN
+  return instantOf(isSeconds ? Number(whole) * 1000 + toMilliseconds(fraction) : Number(whole))
+}
+
+/** The digits of a fraction of a second, cut off after milliseconds. */
+function toMilliseconds(fraction: string): number {
+  return Number(fraction.slice(0, 3).padEnd(3, '0'))
 }
 
 const SECONDS_LENGTH = '2026-05-04T10:00:00Z'.length
@@ -105,12 +123,16 @@ function digits(text: string, start: number, end: number): number {
 function fromIso(text: string): TimeValue | undefined {
   const match = ISO.exec(text)
   if (!match) return undefined
-  const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone] = match
-  const milliseconds = fraction === '' ? 0 : Number(fraction.padEnd(3, '0').slice(0, 3))
-  if (!isClockTime(Number(hour), Number(minute), Number(second))) return undefined
-  if (!isCalendarDate(Number(year), Number(month), Number(day))) return undefined
-  const date = Date.UTC(Number(year), Number(month) - 1, Number(day))
-  const ms = date + ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000 + milliseconds
+  const [year = 0, month = 0, day = 0] = match.slice(1, 4).map(Number)
+  const [hours = '00', minutes = '00', seconds = '00', fraction = '', zone] = match.slice(
+    match[4] === undefined ? 9 : 4,
+  )
+  const [hour, minute, second, milliseconds] = [hours, minutes, seconds]
+    .map(Number)
+    .concat(toMilliseconds(fraction)) as [number, number, number, number]
+  if (!isClockTime(hour, minute, second) && !isDayEnd(hour, minute, second, milliseconds)) return undefined
+  if (!isCalendarDate(year, month, day)) return undefined
+  const ms = Date.UTC(year, month - 1, day) + ((hour * 60 + minute) * 60 + second) * 1000 + milliseconds
   if (zone === undefined) return ms >= 0 ? { kind: 'local', ms } : undefined
   const offset = zoneSuffixMs(zone)
   return offset === undefined ? undefined : instantOf(ms - offset)
@@ -121,11 +143,18 @@ function instantOf(ms: number): TimeValue | undefined {
 }
 
 function zoneSuffixMs(zone: string): number | undefined {
-  if (zone === 'Z') return 0
+  if (!/^[+-]/.test(zone)) return 0
   const hours = Number(zone.slice(1, 3))
-  const minutes = Number(zone.slice(-2))
+  const minutes = Number(zone.slice(3).replace(':', ''))
   if (minutes > 59 || hours * 3600 + minutes * 60 > OFFSET_SECONDS_MAX) return undefined
   return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000
+}
+
+/** 24:00 is the start of the next day. A leap second ends a quarter of an hour in every zone, and counts as the next second. */
+function isDayEnd(hour: number, minute: number, second: number, milliseconds: number): boolean {
+  const isMidnight = hour === 24 && minute + second + milliseconds === 0
+  const isLeapSecond = hour < 24 && minute % 15 === 14 && second === 60
+  return isMidnight || isLeapSecond
 }
 
 function isClockTime(hour: number, minute: number, second: number): boolean {
