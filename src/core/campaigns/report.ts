@@ -4,6 +4,7 @@ import type { Fault } from '../app-error.ts'
 import { toMessagePlatform, type Group, type Membership, type MessageEvent, type MessageKind } from './facts.ts'
 import { futureProblem, parseTimeValue, TIME_PROBLEM } from '../time-value.ts'
 import { localToInstant } from '../time-zone.ts'
+import { placeholderProblem } from '../users/placeholder.ts'
 import type { WorkspaceSettings } from '../workspace.ts'
 
 export const DIMENSION_NAME_LENGTH_MAX = 64
@@ -63,7 +64,8 @@ export function memberFaults(members: Items<Member>, settings: TimeSettings, rec
   for (let index = 0; index < members.length; index++) {
     const member = members[index]
     if (!member) continue
-    const { evaluated_at, variation, locale, removed } = member
+    const { customer_id, evaluated_at, variation, locale, removed } = member
+    if (customer_id !== undefined) faults.add(index, 'customer_id', placeholderProblem(customer_id))
     if (evaluated_at !== undefined) faults.add(index, 'evaluated_at', timeProblem(evaluated_at, settings, receivedAt))
     if (variation !== undefined) faults.add(index, 'variation', dimensionNameProblem(variation))
     if (locale !== undefined) faults.add(index, 'locale', dimensionNameProblem(locale))
@@ -78,7 +80,8 @@ export function messageFaults(events: Items<MessageReport>, settings: TimeSettin
   for (let index = 0; index < events.length; index++) {
     const event = events[index]
     if (!event) continue
-    const { time, reason } = event
+    const { customer_id, time, reason } = event
+    if (customer_id !== undefined) faults.add(index, 'customer_id', placeholderProblem(customer_id))
     if (time !== undefined) faults.add(index, 'time', timeProblem(time, settings, receivedAt))
     if (reason !== undefined) faults.add(index, 'reason', reasonProblem(reason))
   }

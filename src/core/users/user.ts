@@ -2,6 +2,7 @@
 import { DETAILS_MAX, type Fault } from '../app-error.ts'
 import { textProblem } from '../bounded-text.ts'
 import { memberPath } from '../field-path.ts'
+import { placeholderProblem } from './placeholder.ts'
 
 /** The reserved prefix of system names. */
 export const SYSTEM_PREFIX = 'svc_'
@@ -38,6 +39,13 @@ export interface UserReference {
 
 /** The faults in how a request identifies its user ("Identity resolution"). */
 export function userReferenceFaults(body: UserReference, identifierNames: readonly string[]): Fault[] {
+  const { customer_id: customerId } = body
+  const problem = typeof customerId === 'string' ? placeholderProblem(customerId) : undefined
+  const faults = problem === undefined ? [] : [{ field: CUSTOMER_ID, problem }]
+  return [...faults, ...identityFaults(body, identifierNames)]
+}
+
+function identityFaults(body: UserReference, identifierNames: readonly string[]): Fault[] {
   // A member that the schema refused already has a fault, and is not reported as missing too.
   const isNamed = Object.hasOwn(body, CUSTOMER_ID) && body.customer_id !== null
   if (identifierNames.length === 0) return isNamed ? [] : [{ field: CUSTOMER_ID, problem: 'is required' }]
@@ -152,7 +160,8 @@ function identifierFaults(name: string, value: unknown, names: readonly string[]
   if (!names.includes(name))
     return [{ field, problem: `is not an identifier of this workspace; it has ${names.join(', ')}` }]
   if (value === null) return []
-  if (typeof value === 'number') return isExact(value) ? [] : [{ field, problem: INEXACT }]
-  const problem = textProblem(value, USER_ID_LENGTH_MAX)
+  if (typeof value === 'number' && !isExact(value)) return [{ field, problem: INEXACT }]
+  const text = typeof value === 'number' ? String(value) : value
+  const problem = textProblem(text, USER_ID_LENGTH_MAX) ?? placeholderProblem(text as string)
   return problem === undefined ? [] : [{ field, problem }]
 }

@@ -152,10 +152,11 @@ describeEachStore('Preference history (list_preference_changes)', (kind) => {
     ['unknown', '127.0.0.1'],
   ]
   it.each(reported)('shows for the header %s of a trusted proxy the address %s', async (header, ip) => {
-    await calls.makeUsers([header])
-    const body = { user_preferences: { customer_id: header, opt_in_status: 'OPTED_IN' } }
+    const customerId = `from ${header}`
+    await calls.makeUsers([customerId])
+    const body = { user_preferences: { customer_id: customerId, opt_in_status: 'OPTED_IN' } }
     await server.call('PUT', PREFERENCES_PATH, { body, headers: { 'x-forwarded-for': header } })
-    expect((await calls.history({ customer_id: header })).body.data).toMatchObject([{ ip }])
+    expect((await calls.history({ customer_id: customerId })).body.data).toMatchObject([{ ip }])
   })
 
   it('includes a repeated consent, but no refused request', async () => {

@@ -67,7 +67,7 @@ describeEachStore('Get user (get_user)', (kind) => {
     const together = apart.map(({ customer_id }) => ({
       type: 'customer',
       customer_id,
-      user_identifiers: { crm: 'none' },
+      user_identifiers: { crm: 'together' },
     }))
     const event = (customer_id: string, user_time: string) => {
       return { type: 'event', customer_id, actions: [{ action: 'A', user_time }] }
@@ -77,10 +77,10 @@ describeEachStore('Get user (get_user)', (kind) => {
     const newest = { customer_id: 'crowd-149', user_identifiers: { svc_mobile: '9' } }
     await resolving.apply({ type: 'customer', ...newest, user_identifiers: { svc_mobile: '8' } })
     await resolving.apply({ type: 'customer', ...newest })
-    const { body } = await resolving.getUser({ identifier_name: 'crm', identifier_value: 'none' })
+    const { body } = await resolving.getUser({ identifier_name: 'crm', identifier_value: 'together' })
     expect(body).toMatchObject({
       customer_id: 'crowd-0',
-      user_identifiers: { crm: 'none', svc_mobile: '9' },
+      user_identifiers: { crm: 'together', svc_mobile: '9' },
       last_event_at: '2026-05-04T09:00:00.000Z',
     })
   })
