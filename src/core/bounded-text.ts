@@ -16,14 +16,13 @@ export function codePointLength(text: string): number {
 }
 
 /**
- * The problem of `value` as a text of 1 to `maxLength` code points, as the end of a sentence; undefined if it is valid. Refuses
- * NUL, which PostgreSQL cannot store, and unpaired surrogates, which UTF-8 cannot encode.
+ * The problem of `value` as an id or name of 1 to `maxLength` code points, as the end of a sentence; undefined if it is valid.
  */
 export function textProblem(value: unknown, maxLength: number): string | undefined {
   if (typeof value !== 'string') return 'must be a string'
   if (value.length === 0) return 'must not be empty'
   if (value.length > maxLength && codePointLength(value) > maxLength) return `must have at most ${maxLength} characters`
-  return unstorableProblem(value)
+  return hiddenProblem(value)
 }
 
 /** Characters at each end of a long text that are not cut. */
@@ -48,4 +47,21 @@ export function unstorableProblem(text: string): string | undefined {
   if (text.includes('\u0000')) return 'must not contain the NUL character'
   if (!text.isWellFormed()) return 'must not contain unpaired surrogates'
   return undefined
+}
+
+/** Visible ASCII and space, as in nearly all ids. */
+const PLAIN = /^[ -~]*$/
+/** Control, format, unassigned and private-use characters, and unpaired surrogates. */
+const HIDDEN = /\p{C}/u
+
+/**
+ * Why a text cannot be an id, name or code: people cannot tell it from one without the character. Undefined if it can. Refuses all that
+ * `unstorableProblem` refuses.
+ */
+export function hiddenProblem(text: string): string | undefined {
+  if (PLAIN.test(text)) return undefined
+  const hidden = HIDDEN.exec(text)?.[0].codePointAt(0)
+  if (hidden === undefined) return undefined
+  const name = `U+${hidden.toString(16).toUpperCase().padStart(4, '0')}`
+  return `must not contain control, format, unassigned or private-use characters, such as ${name}`
 }

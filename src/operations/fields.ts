@@ -2,9 +2,14 @@
 import { Type, type TObject, type TProperties, type TSchema } from 'typebox'
 import { USER_ID_LENGTH_MAX } from '../core/users/user.ts'
 
-/** A text of `min` to `max` code points, without NUL and unpaired surrogates (format `text`). */
+/** An id, name or word of `min` to `max` code points, without characters that nobody sees (`hiddenProblem`). */
 export function Text(min: number, max: number, description?: string) {
   return Type.String({ minLength: min, maxLength: max, format: 'text', ...(description && { description }) })
+}
+
+/** Content of `min` to `max` code points: all characters that every database can store. */
+export function Content(min: number, max: number, description?: string) {
+  return Type.String({ minLength: min, maxLength: max, format: 'content', ...(description && { description }) })
 }
 
 /** The same, or null, which counts as not sent: many clients send null for values they do not have. */

@@ -59,6 +59,13 @@ describe('two addresses', () => {
     ['ΝΊΚΟΣ.ΠΑΠΠΆΣ@example.com', 'νίκος.παππάς@example.com', true],
     ['\u00c4NNA@example.com', '\u00e4nna@example.com', true],
     ['a\u0308nna@example.com', '\u00e4nna@example.com', true],
+    ['info@bücher.example', 'info@xn--bcher-kva.example', true],
+    ['info@BÜCHER.Example', 'INFO@XN--BCHER-KVA.example', true],
+    ['info@bücher.example', 'info@bücher.example', true],
+    ['анна@почта.рф', 'анна@xn--80a1acny.xn--p1ai', true],
+    ['info@σς.example', 'info@xn--3xab.example', true],
+    ['anna@[192.0.2.1]', 'anna@192.0.2.1', false],
+    ['info@bü%61.example', 'info@büa.example', false],
     ['anna+news@example.com', 'anna@example.com', false],
     ['an.na@example.com', 'anna@example.com', false],
     ['anna@example.com', 'anna@example.org', false],
@@ -68,7 +75,13 @@ describe('two addresses', () => {
   })
 
   it('are normalized in one step: a second one changes nothing', () => {
-    for (const address of [' ANNA@Example.com ', 'İstanbul@example.com', 'ΣΊΣΥΦΟΣ@example.gr']) {
+    for (const address of [
+      ' ANNA@Example.com ',
+      'Info@BÜCHER.example',
+      'info@ΣΣ.gr',
+      'İstanbul@example.com',
+      'ΣΊΣΥΦΟΣ@example.gr',
+    ]) {
       expect(normalizeEmail(normalizeEmail(address))).toBe(normalizeEmail(address))
     }
   })

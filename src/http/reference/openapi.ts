@@ -197,9 +197,11 @@ function toPageObject(page: OperatorPage): JsonObject {
   }
 }
 
-/** A schema for other programs: our own format `text` means nothing to them, and few client generators know patterns of names. */
+const OWN_FORMATS: ReadonlySet<unknown> = new Set(['text', 'content'])
+
+/** A schema for other programs: our own formats mean nothing to them, and few client generators know patterns of names. */
 function toJsonSchema(schema: object): JsonObject {
-  const isOwn = (name: string, value: unknown) => name === 'format' && value === 'text'
+  const isOwn = (name: string, value: unknown) => name === 'format' && OWN_FORMATS.has(value)
   const text = JSON.stringify(schema, (name, value: unknown) => (isOwn(name, value) ? undefined : withAnyName(value)))
   return JSON.parse(text) as JsonObject
 }

@@ -2,7 +2,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { TSchema } from 'typebox'
 import { DETAILS_MAX, type Fault } from '../../core/app-error.ts'
-import { unstorableProblem } from '../../core/bounded-text.ts'
+import { hiddenProblem, unstorableProblem } from '../../core/bounded-text.ts'
 import { fromCalendarDate } from '../../core/time-zone.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { toFieldPath } from './json-body.ts'
@@ -74,9 +74,16 @@ export class OperationValidator {
   }
 }
 
+const FORMAT_PROBLEMS: Readonly<Record<string, string>> = {
+  date: 'must be a date of the calendar, YYYY-MM-DD',
+  text: 'must not contain control, format, unassigned or private-use characters',
+  content: 'must not contain the NUL character or unpaired surrogates',
+}
+
 function newAjv(): Ajv {
   const ajv = new Ajv({ allErrors: true, strict: true, strictTypes: false, ownProperties: true })
-  ajv.addFormat('text', (text: string) => unstorableProblem(text) === undefined)
+  ajv.addFormat('text', (text: string) => hiddenProblem(text) === undefined)
+  ajv.addFormat('content', (text: string) => unstorableProblem(text) === undefined)
   ajv.addFormat('date', (text: string) => fromCalendarDate(text) !== undefined)
   return ajv
 }
@@ -172,9 +179,7 @@ function toProblem({ keyword, params, message }: ErrorObject): string {
     case 'uniqueItems':
       return `must not repeat an item (${String(j)} and ${String(i)} are the same)`
     case 'format':
-      return format === 'date'
-        ? 'must be a date of the calendar, YYYY-MM-DD'
-        : 'must not contain the NUL character or unpaired surrogates'
+      return FORMAT_PROBLEMS[format as string] ?? 'is not valid'
     default:
       return message ?? 'is not valid'
   }

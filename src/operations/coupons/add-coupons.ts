@@ -1,7 +1,7 @@
 // Add coupons: adds codes to a list, from a stream of CSV or from JSON. Adds all of them or none.
 import { Type } from 'typebox'
 import { AppError, type Fault } from '../../core/app-error.ts'
-import { unstorableProblem } from '../../core/bounded-text.ts'
+import { hiddenProblem } from '../../core/bounded-text.ts'
 import { CouponCsv, INVALID_CODES_NAMED_MAX } from '../../core/coupons/coupon-csv.ts'
 import { couponCodeProblem, toCouponCode } from '../../core/coupons/coupon-list.ts'
 import { CouponListPath } from './coupon-list-body.ts'
@@ -52,7 +52,7 @@ export const addCoupons = defineOperation({
 function codeFaults(codes: Partially<readonly string[]>): Fault[] {
   const faults: Fault[] = []
   for (const [index, code] of codes.entries()) {
-    const problem = code === undefined ? undefined : (couponCodeProblem(code) ?? unstorableProblem(code))
+    const problem = code === undefined ? undefined : (couponCodeProblem(code) ?? hiddenProblem(code))
     if (problem === undefined) continue
     faults.push({ field: `coupons[${index}]`, problem })
     if (faults.length >= INVALID_CODES_NAMED_MAX) break

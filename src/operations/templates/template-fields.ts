@@ -15,7 +15,7 @@ import {
   URL_LENGTH_MAX,
   VARIATION_LENGTH_MAX,
 } from '../../core/templates/template.ts'
-import { OneOf, Strict, Text } from '../fields.ts'
+import { Content, OneOf, Strict, Text } from '../fields.ts'
 
 /** The server generates these ids; none is longer. */
 const EXTERNAL_ID_LENGTH_MAX = 64
@@ -29,8 +29,8 @@ export const UpdatedBy = Text(1, TEMPLATE_USER_LENGTH_MAX, 'The user who creates
 
 /** `basic_details` with all its members. */
 export const BasicDetails = Strict({
-  email_content: Text(1, EMAIL_CONTENT_LENGTH_MAX, 'The content, as HTML.'),
-  subject: Text(0, SUBJECT_LENGTH_MAX, 'The subject line.'),
+  email_content: Content(1, EMAIL_CONTENT_LENGTH_MAX, 'The content, as HTML.'),
+  subject: Content(0, SUBJECT_LENGTH_MAX, 'The subject line.'),
   attachments: Type.Array(Strict({ name: Text(1, ATTACHMENT_NAME_LENGTH_MAX), url: Text(1, URL_LENGTH_MAX) }), {
     maxItems: ATTACHMENTS_MAX,
     description: `Up to ${ATTACHMENTS_MAX} files, by URL.`,
