@@ -208,11 +208,12 @@ describeOnPostgres('A process behind a balancer', () => {
       expect(await tracking.finish()).toBe(200)
       expect(await stopping).toMatchObject({ status: 0, stderr: GIVEN_UP })
       await free()
-      await database.close()
 
       const next = await startServing(environmentOf(location))
-      const seen = () => ask(next.started.url, 'GET', `${tracked}?customer_id=c1`, basic(id, key))
-      await until('both events are applied', async () => (await seen()).text.split('"Visit"').length === 3)
+      await until('both events are applied', async () => (await countEvents(database)) === 2)
+      const seen = await ask(next.started.url, 'GET', `${tracked}?customer_id=c1`, basic(id, key))
+      expect(seen.text.split('"Visit"')).toHaveLength(3)
+      await database.close()
       expect(await next.stop()).toMatchObject({ status: 0, stderr: '' })
       await location.remove()
     },
@@ -228,6 +229,11 @@ describeOnPostgres('A process behind a balancer', () => {
     expect(stopped).toEqual([alone, watched])
   })
 })
+
+async function countEvents({ query }: Database): Promise<number> {
+  const counted = query.selectFrom('events').select(({ fn }) => fn.countAll<number>().as('count'))
+  return Number((await counted.executeTakeFirstOrThrow()).count)
+}
 
 /** Sends a request on a new connection, as a balancer does for a new client. */
 async function ask(
