@@ -57,7 +57,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       'DATABASE_URL',
       undefined,
       toPostgresUrl,
-      'a URL such as postgres://user:password@host:5432/name',
+      'a URL with the name of a database, such as postgres://user:password@host:5432/name',
     ),
     natsUrl: read('NATS_URL', undefined, toNatsUrls, 'a comma-separated list of URLs such as nats://host:4222'),
     piiKey: read(
@@ -103,15 +103,19 @@ function toPort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
 }
 
-/** Accepts only URLs that the driver can parse: it decodes the parts, and hangs on an invalid port. */
+/**
+ * Accepts only URLs that the driver can parse: it decodes the parts, and hangs on an invalid port. Without a name it would use the
+ * database that is named as the user, which may belong to something else.
+ */
 function toPostgresUrl(text: string): string | undefined {
   const url = URL.parse(text)
   if (!url || !/^postgres(?:ql)?:$/.test(url.protocol)) return undefined
   const { username, password, hostname, pathname, searchParams } = url
   const port = searchParams.get('port') ?? ''
+  const isNamed = pathname.length > 1
   const isParsable =
     [username, password, hostname, pathname].every(isDecodable) && (port === '' || toPort(port) !== undefined)
-  return isParsable ? text : undefined
+  return isNamed && isParsable ? text : undefined
 }
 
 function isDecodable(part: string): boolean {

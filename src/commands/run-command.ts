@@ -84,7 +84,9 @@ function findCommand(words: readonly string[]): Command {
   if (first === undefined) throw new UsageError('No command given.')
   const family = COMMANDS.filter(({ name }) => name.startsWith(`${first} `))
   if (family.length === 0) throw new UsageError(`Unknown command ${JSON.stringify(first)}.`)
-  throw new UsageError(`Incomplete command; choose one of: ${family.map(({ name }) => name).join(', ')}.`)
+  const problem =
+    words[1] === undefined ? 'Incomplete command' : `Unknown command ${JSON.stringify(`${first} ${words[1]}`)}`
+  throw new UsageError(`${problem}; choose one of: ${family.map(({ name }) => name).join(', ')}.`)
 }
 
 function isNamed(name: string, words: readonly string[]): boolean {
@@ -132,7 +134,20 @@ function parse(command: Command, words: readonly string[]) {
   try {
     return parseArgs({ args: [...words], options: Object.fromEntries(options), allowPositionals: true })
   } catch (error) {
-    throw usageError(command, messageOf(error))
+    throw usageError(command, parseProblem(error))
+  }
+}
+
+/** What Node's parser of arguments refuses, in our words. Its message begins with the option in quotes. */
+function parseProblem(error: unknown): string {
+  const [, option = ''] = /'(-[^' ]*)/.exec(messageOf(error)) ?? []
+  switch (codeOf(error)) {
+    case 'ERR_PARSE_ARGS_UNKNOWN_OPTION':
+      return `Unknown option ${option}. Write an argument that begins with a dash after --, as in: -- ${option}`
+    case 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE':
+      return `${option} needs a value. Write one that begins with a dash as ${option}=VALUE.`
+    default:
+      return messageOf(error)
   }
 }
 

@@ -76,6 +76,8 @@ describe('the environment', () => {
     ['PORT', 'http'],
     ['DATABASE_URL', 'mysql://me@db/tidings'],
     ['DATABASE_URL', 'tidings'],
+    ['DATABASE_URL', 'postgres://me@db:5432'],
+    ['DATABASE_URL', 'postgres://me@db/'],
     ['DATABASE_URL', 'postgres://me@db/tidings?port=banana'],
     ['DATABASE_URL', 'postgres://me@db/tidings?port=65536'],
     ['DATABASE_URL', 'postgres://me:%E0%A4@db/tidings'],

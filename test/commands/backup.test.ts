@@ -182,6 +182,13 @@ describe('a backup under load', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('raced.db'))).toEqual(['raced.db'])
   })
 
+  it.each(['-', ''])('refuses %j, which is not the path of a file', async (name) => {
+    for (const command of ['backup', 'restore']) {
+      const refused = failureOf(await runJson([command, name], environment()))
+      expect(refused).toMatchObject({ status: 1, code: 'invalid_request', fields: ['FILE'] })
+    }
+  })
+
   it('requires an existing folder', async () => {
     const ended = await runJson(['backup', join(folder, 'nowhere', 'backup.db')], environment())
     expect(failureOf(ended)).toMatchObject({ status: 1, code: 'invalid_request' })

@@ -57,8 +57,15 @@ describe('the command line', () => {
     ['no command', [], 'No command given.'],
     ['an unknown command', ['wrkspace'], 'Unknown command "wrkspace"'],
     ['half a command', ['workspace', 'drop'], 'workspace create, workspace list'],
-    ['an unknown option', ['workspace', 'create', 'shop', '--zone', 'UTC'], "'--zone'"],
-    ['an option without its value', ['workspace', 'create', 'shop', '--name'], "'--name"],
+    [
+      'an unknown command of a family',
+      ['workspace', 'foo'],
+      'Unknown command "workspace foo"; choose one of: workspace ',
+    ],
+    ['an unknown option', ['workspace', 'create', 'shop', '--zone', 'UTC'], 'Unknown option --zone. '],
+    ['an operand that begins with a dash', ['parked', 'show', '-1'], 'Unknown option -1. '],
+    ['an option without its value', ['workspace', 'create', 'shop', '--name'], '--name needs a value. '],
+    ['an option with a value like an option', ['parked', 'list', '--after', '-1'], '--after needs a value. '],
     [
       'an option given twice',
       ['workspace', 'create', 'shop', '--name', 'a', '--name', 'b'],

@@ -19,8 +19,8 @@ const backup: Command = {
   ].join('\n'),
   async run({ config, operands: [name = ''], print }) {
     refusePostgres(config, 'pg_dump')
+    const file = toFile(name)
     requireStore(config.dataDir)
-    const file = resolve(name)
     const bytes = await writeBackup(config.dataDir, file)
     print({ json: { file, bytes }, text: `${file} (${bytes} bytes)\n` })
   },
@@ -33,7 +33,7 @@ const restore: Command = {
   summary: 'Restores a backup into an empty DATA_DIR. Never overwrites data.',
   async run({ config, operands: [name = ''], print }) {
     refusePostgres(config, 'pg_restore')
-    const file = resolve(name)
+    const file = toFile(name)
     await restoreBackup(file, config.dataDir)
     const dataDir = resolve(config.dataDir)
     print({ json: { file, data_dir: dataDir }, text: `Restored ${file} into ${dataDir}.\n` })
@@ -41,6 +41,13 @@ const restore: Command = {
 }
 
 export const backupCommands: readonly Command[] = [backup, restore]
+
+/** The absolute path. `-` means standard output elsewhere, and a backup is written in more than one pass. */
+function toFile(name: string): string {
+  if (name !== '' && name !== '-') return resolve(name)
+  const problem = 'must be the path of a file; standard input and output are not supported'
+  throw new AppError('invalid_request', 'The backup cannot be found by this name.', [{ field: 'FILE', problem }])
+}
 
 function refusePostgres({ databaseUrl, natsUrl }: Config, tool: string): void {
   if (databaseUrl === undefined) return
