@@ -232,7 +232,7 @@ describeOnPostgres('A process behind a balancer', () => {
 
 async function countEvents({ query }: Database): Promise<number> {
   const counted = query.selectFrom('events').select(({ fn }) => fn.countAll<number>().as('count'))
-  return Number((await counted.executeTakeFirstOrThrow()).count)
+  return (await counted.executeTakeFirstOrThrow()).count
 }
 
 /** Sends a request on a new connection, as a balancer does for a new client. */
