@@ -9,11 +9,11 @@ const OFFSET_SECONDS_MAX = 54_000
 const ZERO = 0x30
 
 const NUMERIC = /^(\d+)(?:\.(\d+))?$/
-const DATE = String.raw`(\d{4})-(\d{2})-(\d{2})`
-const CLOCK = String.raw`(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?`
+const DATE = String.raw`(?<year>\d{4})-(?<month>\d{2})-(?<day>\d{2})`
+const CLOCK = String.raw`(?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:[.,](?<fraction>\d{1,9}))?)?`
 const ZONE = String.raw`[Zz]|[+-]\d{2}(?::?\d{2})?`
 /** ISO 8601, and what databases and languages print: a space instead of T, and then perhaps one before the zone. */
-const ISO = new RegExp(`^${DATE}(?:(?:[Tt]${CLOCK}(${ZONE})?| ${CLOCK}(?: ?(${ZONE}|UTC))?))?$`)
+const ISO = new RegExp(`^${DATE}(?:(?:[Tt]${CLOCK}(?<zone>${ZONE})?| ${CLOCK}(?: ?(?<zone>${ZONE}|UTC))?))?$`)
 
 /** `instant`: milliseconds since the epoch. `local`: a local time without a zone, as if it were UTC. */
 export type TimeValue = { readonly kind: 'instant' | 'local'; readonly ms: number }
@@ -121,15 +121,16 @@ function digits(text: string, start: number, end: number): number {
 }
 
 function fromIso(text: string): TimeValue | undefined {
-  const match = ISO.exec(text)
-  if (!match) return undefined
-  const [year = 0, month = 0, day = 0] = match.slice(1, 4).map(Number)
-  const [hours = '00', minutes = '00', seconds = '00', fraction = '', zone] = match.slice(
-    match[4] === undefined ? 9 : 4,
-  )
-  const [hour, minute, second, milliseconds] = [hours, minutes, seconds]
-    .map(Number)
-    .concat(toMilliseconds(fraction)) as [number, number, number, number]
+  const found = ISO.exec(text)?.groups
+  if (!found) return undefined
+  const { fraction = '', zone } = found
+  const [year, month, day] = [Number(found['year']), Number(found['month']), Number(found['day'])]
+  const [hour, minute, second] = [
+    Number(found['hour'] ?? 0),
+    Number(found['minute'] ?? 0),
+    Number(found['second'] ?? 0),
+  ]
+  const milliseconds = toMilliseconds(fraction)
   if (!isClockTime(hour, minute, second) && !isDayEnd(hour, minute, second, milliseconds)) return undefined
   if (!isCalendarDate(year, month, day)) return undefined
   const ms = Date.UTC(year, month - 1, day) + ((hour * 60 + minute) * 60 + second) * 1000 + milliseconds

@@ -8,14 +8,14 @@ import { listPipelineCursors } from '../store/entries/cursors.ts'
 import type { Store } from '../store/store.ts'
 
 /** How long a request waits for the pipeline. */
-export const APPLIED_WAIT_MS_MAX = 2_000
+const APPLIED_WAIT_MS_MAX = 2_000
 /** An idle pipeline applies an entry some ten milliseconds after its acknowledgement. */
 const LOOK_EVERY_MS = 10
 /** Requests that share one look at the cursors. */
 const WAITING_PER_LOOK_MAX = 10_000
 const RETRY_AFTER_SECONDS = 1
 
-export interface AppliedEntriesSources {
+interface AppliedEntriesSources {
   readonly database: Store
   readonly logReader: LogReader
 }

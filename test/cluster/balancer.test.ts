@@ -69,7 +69,7 @@ it('responds with 503 when no process accepts connections', async () => {
   expect(await ask()).toBe('503')
 })
 
-it('responds with 503 before it has any process', async () => {
+it('responds with 503 before its first process', async () => {
   balancer = await startBalancer(0)
   expect(await ask()).toBe('503')
 })

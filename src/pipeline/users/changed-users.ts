@@ -68,7 +68,7 @@ async function findNamedUsers(
   })
 }
 
-/** The customer id that a user shows, if it has any. */
+/** The identity of the customer id that a user shows; empty for a user without one. */
 function customerIdentityOf({ workspaceId, customerId }: User): WorkspaceIdentity[] {
   return customerId === null ? [] : [{ workspaceId, name: CUSTOMER_ID, value: customerId }]
 }

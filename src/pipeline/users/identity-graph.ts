@@ -96,7 +96,7 @@ export class IdentityGraph {
     return keys.map((key) => this.#identities.get(key) as StoredIdentity)
   }
 
-  /** The user with these identities, after merging all users with one of them; undefined when no user has any. */
+  /** The user with these identities, after merging all users with one of them; undefined when they are all new. */
   #mergeOwners(identities: readonly KeyedIdentity[]): number | undefined {
     // The usual case.
     if (identities.length === 1) return this.#ownerOf(identities[0] as KeyedIdentity)

@@ -190,7 +190,7 @@ export async function listCampaignsWithCounts(
   return rows.map(toCampaign)
 }
 
-/** Whether a workspace has any count. */
+/** Whether a campaign of the workspace has counts. */
 export async function hasStatistics(store: Store, workspaceId: string): Promise<boolean> {
   const always = { firstDay: Number.MIN_SAFE_INTEGER, lastDay: Number.MAX_SAFE_INTEGER }
   const campaigns = campaignsWithCounts(store, workspaceId, always).select('campaigns.number')

@@ -25,6 +25,11 @@ const WORKSPACE: Workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', cr
 const OPTED_OUT = { status: ['OPTED_OUT', 5], categories: {}, updatedAt: 5 } as const
 const MORE_THAN_A_PAGE = 600
 
+/** A request to update preferences, as the lifecycle passes it on. */
+function toRequest(body: object) {
+  return { workspace: WORKSPACE, now: 7, credential: { kind: 'key', tile: 'data' }, callerAddress: '127.0.0.1', body }
+}
+
 describeEachStore(
   'The users that a request for preferences identifies (read_preferences, update_preferences)',
   (kind) => {
@@ -135,13 +140,7 @@ describeEachStore(
           return database.write(work)
         }
         const body = { user_preferences: { email_id: email, opt_in_status } }
-        const request = {
-          workspace: WORKSPACE,
-          now: 7,
-          credential: { kind: 'key', tile: 'data' },
-          callerAddress: '127.0.0.1',
-          body,
-        }
+        const request = toRequest(body)
         return updatePreferences.handle(
           request as never,
           { database: { ...database, write }, queue } as unknown as Parts,
@@ -160,13 +159,7 @@ describeEachStore(
         const { email, ids } = await makeUsers(count)
         const move = () => database.write((store) => addUsers(store, ids, `${email}.another`))
         const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_OUT' } }
-        const request = {
-          workspace: WORKSPACE,
-          now: 7,
-          credential: { kind: 'key', tile: 'data' },
-          callerAddress: '127.0.0.1',
-          body,
-        }
+        const request = toRequest(body)
         const parts = {
           database: meddled(database, 'users', move),
           queue: new KeyedQueue(),

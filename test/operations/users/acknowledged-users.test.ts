@@ -1,8 +1,9 @@
 // Reading what was written ("Reading what was written"): an operation that names a user finds a user whose first entry was
 // acknowledged before, through real HTTP, on every store.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { NO_LIMITS, PREFERENCES_PATH } from '../../support/calls/preference-calls.ts'
 import { trackingOf } from '../../support/calls/tracking.ts'
+import { describeWithNats, startNatsServers } from '../../support/nats-servers.ts'
 import { expectRefusal, startServer, until, type TestServer } from '../../support/server.ts'
 import { describeEachStore, describeOnPostgres } from '../../support/stores.ts'
 
@@ -94,23 +95,32 @@ describeEachStore('A server that processes no events', (kind) => {
   })
 })
 
-describe('A second process', () => {
-  describeOnPostgres('over one database', () => {
+describeOnPostgres('A second process over one database', () => {
+  it('finds a user whom the first has just acknowledged', () => expectFoundByBoth())
+
+  describeWithNats('with its log in NATS', () => {
     it('finds a user whom the first has just acknowledged', async () => {
-      const first = await startServer('postgres')
-      const second = await startServer('postgres', {}, { beside: first, withPipeline: false })
-      await first.changeSettings(first.workspace, { limits: LIMITS })
-      for (let pair = 0; pair < 20; pair++) {
-        const id = `shared-${pair}`
-        expect((await trackingOf(second).user({ type: 'customer', customer_id: id })).status).toBe(200)
-        expect((await optIn(first, { customer_id: id })).status).toBe(200)
-        expect((await trackingOf(second).getUser({ customer_id: id })).status).toBe(200)
-      }
-      await second.stop()
-      await first.stop()
+      const nats = await startNatsServers()
+      await expectFoundByBoth({ NATS_URL: nats.url })
+      await nats.remove()
     })
   })
 })
+
+/** Signs users up in a process without a pipeline, and asks for them in both. */
+async function expectFoundByBoth(environment: Record<string, string> = {}): Promise<void> {
+  const first = await startServer('postgres', environment)
+  const second = await startServer('postgres', environment, { beside: first, withPipeline: false })
+  await first.changeSettings(first.workspace, { limits: LIMITS })
+  for (let pair = 0; pair < PAIRS_AT_ONCE; pair++) {
+    const id = `shared-${pair}`
+    expect((await trackingOf(second).user({ type: 'customer', customer_id: id })).status).toBe(200)
+    expect((await optIn(first, { customer_id: id })).status).toBe(200)
+    expect((await trackingOf(second).getUser({ customer_id: id })).status).toBe(200)
+  }
+  await second.stop()
+  await first.stop()
+}
 
 /** Sends events of other users until it is stopped. */
 function startLoad(server: TestServer): { stop(): Promise<void> } {
