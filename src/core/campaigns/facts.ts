@@ -120,24 +120,24 @@ export function messageIdOf(key: string): string | null {
 
 /**
  * Of different reports of one membership: removed wins, then the group in the order of `GROUPS`, then variation, locale
- * and reason by text, a missing one first. Negative when `left` wins.
+ * and reason by text, a given one before a missing one. Negative when `left` wins.
  */
 export function compareMemberships(left: Membership, right: Membership): number {
   return (
     Number(left.removed === null) - Number(right.removed === null) ||
     GROUPS.indexOf(left.group) - GROUPS.indexOf(right.group) ||
-    compareTexts(left.variation ?? '', right.variation ?? '') ||
-    compareTexts(left.locale ?? '', right.locale ?? '') ||
-    compareTexts(left.removed ?? '', right.removed ?? '')
+    compareGiven(left.variation, right.variation) ||
+    compareGiven(left.locale, right.locale) ||
+    compareGiven(left.removed, right.removed)
   )
 }
 
-/** Of different reports of one message event: platform, device and reason by text. Negative when `left` wins. */
+/** Of different reports of one message event: platform, device, and reason as `compareGiven`. Negative when `left` wins. */
 export function compareMessages(left: MessageEvent, right: MessageEvent): number {
   return (
     compareTexts(left.platform, right.platform) ||
     compareTexts(left.device, right.device) ||
-    compareTexts(left.reason ?? UNKNOWN_REASON, right.reason ?? UNKNOWN_REASON)
+    compareGiven(left.reason, right.reason)
   )
 }
 
@@ -154,6 +154,12 @@ export function winnersByIdentity<Fact>(
     if (!current || compare(report, current) < 0) winners.set(identity, report)
   }
   return winners
+}
+
+/** Compares by code point; a given text comes before a missing one. */
+export function compareGiven(left: string | null, right: string | null): number {
+  if (left === null || right === null) return Number(left === null) - Number(right === null)
+  return compareTexts(left, right)
 }
 
 /** Compares by code point, as the databases do; `<` compares UTF-16 units and differs beyond U+FFFF. */

@@ -1,6 +1,7 @@
 // The facts of one user in one campaign: audiences in order of time, and message events.
 import {
   GROUPS,
+  compareGiven,
   compareMemberships,
   compareTexts,
   countedPlatform,
@@ -52,15 +53,23 @@ export class CampaignHistory {
     this.audiences = this.memberships.filter((membership) => membership.group === group)
   }
 
-  /** The membership that a message event belongs to: the latest of its platform not after it, else the earliest one. */
-  membershipOf({ platform, time }: Pick<MessageEvent, 'platform' | 'time'>): Membership | undefined {
-    const own = this.#membershipsOf(countedPlatform(platform))
-    const end = countUntil(own, time)
-    return end > 0 ? own[end - 1] : this.#earliest(own)
+  /**
+   * The membership that a message event belongs to: the latest of its platform not after it, else the earliest one. Of several at one
+   * instant, that of the event's customer id, then one that is not removed, then the one that would win as a report.
+   */
+  membershipOf({ platform, time, customer }: MessageEvent): Membership | undefined {
+    const ofPlatform = this.#membershipsOf(countedPlatform(platform))
+    const instant = (ofPlatform[countUntil(ofPlatform, time) - 1] ?? ofPlatform[0])?.evaluatedAt
+    if (instant === undefined) return undefined
+    const rivals = ofPlatform.slice(countUntil(ofPlatform, instant - 1), countUntil(ofPlatform, instant))
+    const own = rivals.filter((membership) => membership.customer === customer)
+    // The one that would win as a report comes last.
+    const possible = own.length > 0 ? own : rivals
+    return possible.findLast(({ removed }) => removed === null) ?? possible.at(-1)
   }
 
   /** Where a message event is counted: under its own platform, and the locale and variation of its membership. */
-  dimensionsOf(message: Pick<MessageEvent, 'platform' | 'time'>): KeyedDimensions {
+  dimensionsOf(message: MessageEvent): KeyedDimensions {
     const membership = this.membershipOf(message)
     const platform = countedPlatform(message.platform)
     return toKeyed(platform, membership?.locale ?? ALL, membership?.variation ?? ALL)
@@ -78,7 +87,7 @@ export class CampaignHistory {
     for (const message of this.messages) addByKey(byKey, this.dimensionsOf(message))
   }
 
-  /** The latest touch of a kind at or before an instant; of several at one instant, the one whose platform is first by text. */
+  /** The latest touch of a kind at or before an instant; of several at one instant, the first by platform, locale and variation. */
   latestTouch(kind: TouchKind, instant: number): MessageEvent | undefined {
     const touches = this.#touchesOf(kind)
     return touches[countWhile(touches, ({ time }) => time <= instant) - 1]
@@ -87,10 +96,24 @@ export class CampaignHistory {
   #touchesOf(kind: TouchKind): readonly MessageEvent[] {
     const cached = this.#touches?.get(kind)
     if (cached) return cached
-    const touches = this.messages.filter((message) => message.kind === kind).toSorted(byTimeAndPlatform)
+    const touches = this.messages
+      .filter((message) => message.kind === kind)
+      .toSorted((left, right) => this.#compareTouches(left, right))
     this.#touches ??= new Map<TouchKind, readonly MessageEvent[]>()
     this.#touches.set(kind, touches)
     return touches
+  }
+
+  /** By time; of several at one instant, the one that gets the credit comes last. */
+  #compareTouches(left: MessageEvent, right: MessageEvent): number {
+    const order =
+      left.time - right.time || compareTexts(countedPlatform(right.platform), countedPlatform(left.platform))
+    if (order !== 0) return order
+    const [one, other] = [this.membershipOf(left), this.membershipOf(right)]
+    return (
+      compareGiven(other?.locale ?? null, one?.locale ?? null) ||
+      compareGiven(other?.variation ?? null, one?.variation ?? null)
+    )
   }
 
   #membershipsOf(platform: Platform): readonly Membership[] {
@@ -99,12 +122,6 @@ export class CampaignHistory {
     const memberships = this.memberships.filter((membership) => countedPlatform(membership.platform) === platform)
     this.#byPlatform.set(platform, memberships)
     return memberships
-  }
-
-  /** Of those at the first instant, the one that would win as a report. */
-  #earliest(memberships: readonly Membership[]): Membership | undefined {
-    const first = memberships[0]?.evaluatedAt
-    return memberships.findLast(({ evaluatedAt }) => evaluatedAt === first)
   }
 }
 
@@ -130,8 +147,4 @@ function earliestGroup(memberships: readonly Membership[]): Group | undefined {
 
 function byTime(left: Membership, right: Membership): number {
   return left.evaluatedAt - right.evaluatedAt || compareMemberships(right, left)
-}
-
-function byTimeAndPlatform(left: MessageEvent, right: MessageEvent): number {
-  return left.time - right.time || compareTexts(countedPlatform(right.platform), countedPlatform(left.platform))
 }

@@ -13,7 +13,7 @@ import {
   UNIT_SENT,
   type Metric,
 } from './cells.ts'
-import { compareTexts, UNKNOWN_REASON, type Membership, type MessageEvent } from '../campaigns/facts.ts'
+import { compareGiven, compareTexts, UNKNOWN_REASON, type Membership, type MessageEvent } from '../campaigns/facts.ts'
 import type { MergedGroupingSets, SharedGroupingSets } from './grouping-sets.ts'
 import { affectsUnits, type AffectedMetrics } from './affected-metrics.ts'
 import { Tally } from './tally.ts'
@@ -33,7 +33,9 @@ export const FUNNEL_REMOVALS = {
   users_after_dup: ['user_removed_due_to_duplicate'],
 } as const
 
-const BEFORE_SENDING: ReadonlySet<string> = new Set(Object.values(FUNNEL_REMOVALS).flat())
+const STEPS: readonly (readonly string[])[] = Object.values(FUNNEL_REMOVALS)
+
+const BEFORE_SENDING: ReadonlySet<string> = new Set(STEPS.flat())
 
 /** The state of a unit. It does not depend on the order of reports. */
 type UnitState =
@@ -136,8 +138,8 @@ class UnitEvents {
   readonly activeDevices = new Devices()
   isShown = false
   #isSent = false
-  /** The latest; of several at one instant, that whose reason is first by text. */
-  #failure: { readonly time: number; readonly reason: string } | undefined
+  /** The latest; of several at one instant, one with a reason, the first by text. */
+  #failure: Pick<MessageEvent, 'time' | 'reason'> | undefined
 
   add({ kind, time, device, reason }: MessageEvent, isOfOpen: boolean): void {
     this.devices.add(device)
@@ -145,19 +147,19 @@ class UnitEvents {
     if (!isOfOpen) return
     if (kind === 'sent') this.#isSent = true
     if (kind === 'impression') this.isShown = true
-    if (kind === 'failed') this.#addFailure(time, reason ?? UNKNOWN_REASON)
+    if (kind === 'failed') this.#addFailure({ time, reason })
   }
 
   /** Sent wins over failed in any order of arrival; a failed unit takes the reason of its latest failure. */
   get state(): UnitState {
     if (this.#isSent) return { state: 'sent' }
-    return this.#failure ? { state: 'failed', reason: this.#failure.reason } : { state: 'pending' }
+    return this.#failure ? { state: 'failed', reason: this.#failure.reason ?? UNKNOWN_REASON } : { state: 'pending' }
   }
 
-  #addFailure(time: number, reason: string): void {
+  #addFailure(failure: Pick<MessageEvent, 'time' | 'reason'>): void {
     const latest = this.#failure
-    const isLatest = !latest || time > latest.time || (time === latest.time && compareTexts(reason, latest.reason) < 0)
-    if (isLatest) this.#failure = { time, reason }
+    const wins = !latest || (latest.time - failure.time || compareGiven(failure.reason, latest.reason)) < 0
+    if (wins) this.#failure = failure
   }
 }
 
@@ -176,17 +178,18 @@ class Devices {
   }
 }
 
-/** The reason of the latest audience; of several at one instant, the first by text. */
+/** The reason that let the unit get furthest in the funnel; of several at one step, the first by text. */
 function removalOf(members: readonly Membership[]): string {
-  let latest: Membership | undefined
-  for (const member of members) {
-    const isLatest =
-      !latest ||
-      member.evaluatedAt > latest.evaluatedAt ||
-      (member.evaluatedAt === latest.evaluatedAt && compareTexts(member.removed ?? '', latest.removed ?? '') < 0)
-    if (isLatest) latest = member
-  }
-  return latest?.removed ?? UNKNOWN_REASON
+  const reasons = members.map(({ removed }) => removed ?? UNKNOWN_REASON)
+  return reasons.reduce((furthest, reason) => {
+    return (stepOf(furthest) - stepOf(reason) || compareTexts(reason, furthest)) < 0 ? reason : furthest
+  })
+}
+
+/** The step of the funnel before which a reason removes; the number of steps for a reason that acts after all of them. */
+function stepOf(reason: string): number {
+  const step = STEPS.findIndex((reasons) => reasons.includes(reason))
+  return step === -1 ? STEPS.length : step
 }
 
 function metricOf(unit: UnitState): string {

@@ -25,9 +25,11 @@ describe('facts from reports', () => {
     expect(all?.performance_stats).toMatchObject({ sent: 1 })
   })
 
-  it('prefer a removed member among its reports, then the first group, variation, locale and reason', () => {
+  it('prefer a removed member among its reports, then the first group, variation, locale and reason, given before missing', () => {
     const audiences = [
       member({ group: 'campaign_control' }),
+      member({}),
+      member({ variation: 'A\uFFFD' }),
       member({ variation: 'B', locale: 'a' }),
       member({ variation: 'A\u{1F600}', locale: 'a' }),
       member({ variation: 'A\uFFFD', locale: 'c' }),
@@ -71,11 +73,13 @@ describe('facts from reports', () => {
     expect([sent('ANDROID'), sent('WEB'), sent('EMAIL'), sent('all_platforms')]).toEqual([1, undefined, 3, 4])
   })
 
-  it('have the first reason of a message event in text order, where a missing one is unknown', () => {
+  it('have the first given reason of a message event in text order, and are unknown without one', () => {
     const failed = (reason: string | null) => message({ kind: 'failed', reason })
     const breakdown = (...reasons: (string | null)[]) =>
       variationOf({ audiences: [member({})], messages: reasons.map(failed) })?.failure_breakdown
-    expect(breakdown('vanished', null)).toEqual({ unknown: 1 })
+    expect(breakdown('vanished', null)).toEqual({ vanished: 1 })
+    expect(breakdown('vanished', 'bounced')).toEqual({ bounced: 1 })
+    expect(breakdown(null)).toEqual({ unknown: 1 })
     expect(breakdown(null, 'bounced')).toEqual({ bounced: 1 })
   })
 
@@ -145,13 +149,29 @@ describe('attribution to audiences', () => {
       ['fr'],
     ],
     [
-      'prefers among audiences at the same instant the one that wins as a report',
+      'prefers among audiences at the same instant that of its own customer id, even if it is removed',
       [
         member({ locale: 'en', customerId: 'anna' }),
-        member({ locale: 'de', group: 'global_control' }),
+        member({ locale: 'de', group: 'global_control', removed: 'x' }),
         member({ locale: 'fr', customerId: 'annie', removed: 'x' }),
       ],
-      ['fr'],
+      ['de'],
+    ],
+    [
+      'prefers among audiences of other customer ids at the same instant one that is not removed',
+      [
+        member({ locale: 'de', customerId: 'anna', removed: 'x' }),
+        member({ locale: 'en', customerId: 'annie', group: 'global_control' }),
+      ],
+      ['en'],
+    ],
+    [
+      'prefers among such audiences that are not removed the one that wins as a report',
+      [
+        member({ locale: 'de', customerId: 'anna', group: 'global_control' }),
+        member({ locale: 'en', customerId: 'annie' }),
+      ],
+      ['en'],
     ],
   ]
   it.each(cases)('%s', (_, audiences, locales) => {
@@ -297,13 +317,18 @@ describe('the delivery funnel', () => {
     }
   })
 
-  it('counts a unit as removed only if all its audiences are, for the reason of the latest', () => {
+  it('counts a unit as removed only if all its audiences are, for the reason that let it get furthest', () => {
     const first = member({ removed: 'first', platform: 'web' })
-    const last = member({ evaluatedAt: NOON + 1, removed: 'last' })
+    const last = member({ evaluatedAt: NOON + 1, removed: 'user_removed_due_to_duplicate' })
+    const capped = member({ evaluatedAt: NOON + 2, removed: 'user_removed_due_to_frequency_capping' })
+    const gone = member({ evaluatedAt: NOON + 3, removed: 'user_removed_due_to_uninstall' })
     const tie = member({ evaluatedAt: NOON + 1, removed: 'earlier', customerId: 'anna' })
     const breakdown = (...audiences: AudienceReport[]) =>
       variationOf({ audiences, users: [['ann', 'anna']] })?.failure_breakdown
-    expect(breakdown(first, last)).toEqual({ last: 1 })
+    expect(breakdown(gone)).toEqual({ user_removed_due_to_uninstall: 1 })
+    expect(breakdown(gone, capped)).toEqual({ user_removed_due_to_frequency_capping: 1 })
+    expect(breakdown(gone, capped, last)).toEqual({ user_removed_due_to_duplicate: 1 })
+    expect(breakdown(gone, capped, last, first)).toEqual({ first: 1 })
     expect(breakdown(first, last, tie)).toEqual({ earlier: 1 })
     expect(breakdown(first, last, member({ platform: 'tv' }))).toEqual({})
     expect(variationOf({ audiences: [first, last] }, { platform: 'WEB' })?.failure_breakdown).toEqual({ first: 1 })
@@ -320,6 +345,11 @@ describe('the delivery funnel', () => {
         message({ kind: 'failed', reason: 'y', time: NOON + 1, deviceId: 'e' }),
       ],
       { y: 1 },
+    ],
+    [
+      'failed, by a given reason among the latest failures',
+      [message({ kind: 'failed', deviceId: 'd' }), message({ kind: 'failed', reason: 'z', deviceId: 'e' })],
+      { z: 1 },
     ],
     ['failed for an unknown reason', [message({ kind: 'failed' })], { unknown: 1 }],
   ]

@@ -82,7 +82,7 @@ const REMOVALS = [
     (reason) => `user_removed_due_to_${reason}`,
   ),
 ]
-const FAILURES = [null, 'unknown', 'no_budget', 'bounced', 'user_removed_due_to_duplicate']
+const FAILURES = [null, 'unknown', 'zone_closed', 'no_budget', 'bounced', 'user_removed_due_to_duplicate']
 const ACTIONS = ['purchase', 'signup']
 const GOAL_NAMES = ['bought', 'signed up', '__proto__', 'a:b', 'z']
 const WINDOWS = [1, 2, 36, 240]

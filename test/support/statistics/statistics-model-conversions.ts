@@ -2,7 +2,7 @@
 // audience gets the credit. Written from the documents, independently of the code under test.
 import type { Group } from '../../../src/core/campaigns/facts.ts'
 import type { Condition, Goal } from '../../../src/core/campaigns/goal.ts'
-import { compareAudiences, compareByCodePoint } from './statistics-model-facts.ts'
+import { compareAudiences, compareByCodePoint, compareGivenFirst } from './statistics-model-facts.ts'
 import type {
   Audience,
   Message,
@@ -144,7 +144,7 @@ function throughLastInteraction(
         TOUCHES.indexOf(left.kind) - TOUCHES.indexOf(right.kind) ||
         right.time - left.time ||
         compareByCodePoint(left.campaignId, right.campaignId) ||
-        compareByCodePoint(left.platform, right.platform),
+        compareDimensions(left, right),
     )[0]
   if (!last) return []
   return goalsHolding(campaigns, last, event).flatMap((goal) => [
@@ -167,7 +167,16 @@ function credited(touch: Message, goal: Goal, attribution: Attribution, event: U
 }
 
 function latestTouchFirst(left: Message, right: Message): number {
-  return right.time - left.time || compareByCodePoint(left.platform, right.platform)
+  return right.time - left.time || compareDimensions(left, right)
+}
+
+/** By platform, locale and variation. */
+function compareDimensions(left: Message, right: Message): number {
+  return (
+    compareByCodePoint(left.platform, right.platform) ||
+    compareGivenFirst(left.locale, right.locale) ||
+    compareGivenFirst(left.variation, right.variation)
+  )
 }
 
 /** Latest first; at one instant, as with touches, the first platform by text, then the one that wins as a report. */

@@ -60,6 +60,7 @@ export interface Dimensions {
 /** A stored membership. */
 export interface Audience extends Dimensions {
   readonly campaignId: string
+  readonly customerId: string
   readonly user: string
   readonly group: Group
   readonly at: number
@@ -78,7 +79,7 @@ export interface Message extends Dimensions {
   readonly kind: MessageKind
   readonly time: number
   readonly day: string
-  readonly reason: string
+  readonly reason: string | null
   readonly audience: Audience | undefined
 }
 
@@ -114,7 +115,7 @@ export function modelFacts(everything: ModelWorkspace, caps: ModelCaps = NO_CAPS
   return { audiences, messages: storedMessages(workspace, audiences), events: storedEvents(workspace) }
 }
 
-/** Removed wins, then the group, then variation, locale and reason by text; a missing text is an empty one. */
+/** Removed wins, then the group, then variation, locale and reason by text; a given one before a missing one. */
 export function compareAudiences(
   left: Pick<AudienceReport, 'removed' | 'group' | 'variation' | 'locale'>,
   right: Pick<AudienceReport, 'removed' | 'group' | 'variation' | 'locale'>,
@@ -122,10 +123,15 @@ export function compareAudiences(
   return (
     Number(right.removed !== null) - Number(left.removed !== null) ||
     GROUP_ORDER.indexOf(left.group) - GROUP_ORDER.indexOf(right.group) ||
-    compareByCodePoint(left.variation ?? '', right.variation ?? '') ||
-    compareByCodePoint(left.locale ?? '', right.locale ?? '') ||
-    compareByCodePoint(left.removed ?? '', right.removed ?? '')
+    compareGivenFirst(left.variation, right.variation) ||
+    compareGivenFirst(left.locale, right.locale) ||
+    compareGivenFirst(left.removed, right.removed)
   )
+}
+
+export function compareGivenFirst(left: string | null, right: string | null): number {
+  if (left === null) return right === null ? 0 : 1
+  return right === null ? -1 : compareByCodePoint(left, right)
 }
 
 export function compareByCodePoint(left: string, right: string): number {
@@ -184,7 +190,6 @@ function storedMessages(workspace: ModelWorkspace, audiences: readonly Audience[
     ...report,
     platform: toStoredPlatform(report.platform),
     device: report.deviceId ?? report.customerId,
-    reason: report.reason ?? 'unknown',
   }))
   return keepFirst(
     reports,
@@ -192,30 +197,37 @@ function storedMessages(workspace: ModelWorkspace, audiences: readonly Audience[
     (left, right) =>
       compareByCodePoint(left.platform, right.platform) ||
       compareByCodePoint(left.device, right.device) ||
-      compareByCodePoint(left.reason, right.reason),
+      compareGivenFirst(left.reason, right.reason),
   ).map((report) => {
     const { campaignId, customerId, device, kind, time, reason } = report
     const user = userOf(workspace, customerId)
     const platform = counted(report.platform)
-    const audience = audienceOf({ campaignId, user, platform, time }, audiences)
+    const audience = audienceOf({ campaignId, customerId, user, platform, time }, audiences)
     const { locale = null, variation = null } = audience ?? {}
     const day = dayOf(time, workspace.timezone)
     return { campaignId, user, platform, locale, variation, device, kind, time, day, reason, audience }
   })
 }
 
-/** The latest audience of its campaign, user and platform that is not after it, else the earliest one. */
+/**
+ * The latest audience of its campaign, user and platform that is not after it, else the earliest one; at one instant that of its own
+ * customer id, then one that is not removed.
+ */
 function audienceOf(
-  message: Pick<Message, 'campaignId' | 'user' | 'platform' | 'time'>,
+  message: Pick<Message, 'campaignId' | 'user' | 'platform' | 'time'> & { readonly customerId: string },
   audiences: readonly Audience[],
 ): Audience | undefined {
-  const { campaignId, user, platform, time } = message
+  const { campaignId, customerId, user, platform, time } = message
+  const order = (left: Audience, right: Audience) =>
+    Number(right.customerId === customerId) - Number(left.customerId === customerId) ||
+    Number(left.removed !== null) - Number(right.removed !== null) ||
+    compareAudiences(left, right)
   const possible = audiences.filter(
     (audience) => audience.campaignId === campaignId && audience.user === user && audience.platform === platform,
   )
   const before = possible.filter(({ at }) => at <= time)
-  if (before.length > 0) return before.toSorted((left, right) => right.at - left.at || compareAudiences(left, right))[0]
-  return possible.toSorted((left, right) => left.at - right.at || compareAudiences(left, right))[0]
+  if (before.length > 0) return before.toSorted((left, right) => right.at - left.at || order(left, right))[0]
+  return possible.toSorted((left, right) => left.at - right.at || order(left, right))[0]
 }
 
 function storedEvents(workspace: ModelWorkspace): UserEvent[] {

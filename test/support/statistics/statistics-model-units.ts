@@ -1,6 +1,6 @@
 // The delivery funnel in the naive model of campaign statistics ("Delivery funnel and failure breakdown"): users per day
 // of audience, the state of each, and the users that remain step by step.
-import { compareByCodePoint, type Audience, type Message } from './statistics-model-facts.ts'
+import { compareByCodePoint, compareGivenFirst, type Audience, type Message } from './statistics-model-facts.ts'
 
 /** A user on a day of audience in one grouping set. */
 export interface Unit {
@@ -66,16 +66,24 @@ function toUnit(audiences: readonly Audience[], all: readonly Message[]): Unit {
 /** The state of a unit, by the message events of the audiences that were not removed. */
 function stateOf(audiences: readonly Audience[], others: readonly Message[]): Pick<Unit, 'state' | 'reason'> {
   if (audiences.every(({ removed }) => removed !== null)) {
-    const last = audiences.toSorted(
-      (left, right) => right.at - left.at || compareByCodePoint(left.removed ?? '', right.removed ?? ''),
+    const reasons = audiences.map(({ removed }) => removed ?? '')
+    const furthest = reasons.toSorted(
+      (left, right) => stepsPassed(right) - stepsPassed(left) || compareByCodePoint(left, right),
     )[0]
-    return { state: 'removed', reason: last?.removed ?? null }
+    return { state: 'removed', reason: furthest ?? null }
   }
   if (others.some(({ kind }) => kind === 'sent')) return { state: 'sent', reason: null }
   const lastFailure = others
     .filter(({ kind }) => kind === 'failed')
-    .toSorted((left, right) => right.time - left.time || compareByCodePoint(left.reason, right.reason))[0]
-  return lastFailure ? { state: 'failed', reason: lastFailure.reason } : { state: 'pending', reason: null }
+    .toSorted((left, right) => right.time - left.time || compareGivenFirst(left.reason, right.reason))[0]
+  return lastFailure ? { state: 'failed', reason: lastFailure.reason ?? 'unknown' } : { state: 'pending', reason: null }
+}
+
+/** How far in the funnel a unit gets that is removed for this reason. */
+function stepsPassed(reason: string): number {
+  if (UNINSTALLED.includes(reason)) return 0
+  if (CAPPED.includes(reason)) return 1
+  return DUPLICATES.includes(reason) ? 2 : 3
 }
 
 function without(units: readonly Unit[], reasons: readonly string[]): Unit[] {
