@@ -34,6 +34,8 @@ export interface WorkspaceSettings {
   readonly categories: readonly string[]
   /** How far in the future an event may be dated. */
   readonly clockSkewSeconds: number
+  /** How many days events are kept after they happened; null: for ever. */
+  readonly eventRetentionDays: number | null
   readonly limits: Limits
 }
 
@@ -49,6 +51,7 @@ const CATEGORIES_MAX = 1_000
 const NAME_LENGTH_MAX = 256
 const LIMIT_MAX = 1_000_000_000
 const CLOCK_SKEW_SECONDS_MAX = 24 * 60 * 60
+const RETENTION_DAYS_MAX = 36_500
 
 export const DEFAULT_SETTINGS: Omit<WorkspaceSettings, 'name'> = {
   timezone: 'UTC',
@@ -58,6 +61,7 @@ export const DEFAULT_SETTINGS: Omit<WorkspaceSettings, 'name'> = {
   projectCodes: [],
   categories: [],
   clockSkewSeconds: 300,
+  eventRetentionDays: null,
   limits: LIMIT_DEFAULTS,
 }
 
@@ -131,6 +135,12 @@ function changeOne(settings: WorkspaceSettings, key: string, text: string): Work
       return seconds === undefined
         ? `must be a whole number from 0 to ${CLOCK_SKEW_SECONDS_MAX}`
         : { ...settings, clockSkewSeconds: seconds }
+    }
+    case 'retention_days.events': {
+      const days = text === 'off' ? null : toWhole(text, 1, RETENTION_DAYS_MAX)
+      return days === undefined
+        ? `must be a whole number from 1 to ${RETENTION_DAYS_MAX}, or off`
+        : { ...settings, eventRetentionDays: days }
     }
     default:
       return 'is not a workspace setting'

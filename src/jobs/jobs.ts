@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { startRepeating } from '../runtime/repeat.ts'
 import { describeError } from '../store/describe-error.ts'
 import { forgetOld, type ForgetOptions } from './forget-old.ts'
+import { deleteEventsInTime } from './delete-events-in-time.ts'
 import type { Job } from './job.ts'
 import { saveLimits, type SaveLimitsOptions } from './save-limits.ts'
 import { watchFiles, type OpenedFiles } from './watch-files.ts'
@@ -16,7 +17,12 @@ export interface JobsOptions {
 }
 
 export function listJobs({ forget, limits, files }: JobsOptions): Job[] {
-  return [forgetOld(forget), ...(limits ? [saveLimits(limits)] : []), ...(files ? [watchFiles(files)] : [])]
+  return [
+    forgetOld(forget),
+    deleteEventsInTime(forget),
+    ...(limits ? [saveLimits(limits)] : []),
+    ...(files ? [watchFiles(files)] : []),
+  ]
 }
 
 /**

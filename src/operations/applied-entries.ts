@@ -78,7 +78,6 @@ export async function runOnceApplied<Output>(
 }
 
 function notYetApplied(): AppError {
-  const message =
-    'The user was not found, and the server has not processed all accepted events yet. Retry after 1 second.'
+  const message = 'The server has not processed all accepted events yet. Retry after 1 second.'
   return new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
 }

@@ -77,7 +77,7 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   /** For the reference page: the rules that a caller must know, in the words of the API document. */
   readonly description: string
   readonly group: 'Email templates' | 'Coupon lists' | 'Events and users' | 'Preferences' | 'Campaigns'
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** A POST that changes nothing, so that clients may repeat it. */
   readonly isReadOnly?: true
   /**

@@ -5,6 +5,7 @@ import { archiveCouponList } from './coupons/archive-coupon-list.ts'
 import { createCampaign } from './campaigns/create-campaign.ts'
 import { createCouponList } from './coupons/create-coupon-list.ts'
 import { createTemplate } from './templates/create-template.ts'
+import { eraseUser } from './users/erase-user.ts'
 import { fetchCampaignStats } from './statistics/fetch-campaign-stats.ts'
 import { fetchCouponList } from './coupons/fetch-coupon-list.ts'
 import { findRequest } from './events/find-request.ts'
@@ -12,6 +13,7 @@ import { getCampaign } from './campaigns/get-campaign.ts'
 import { getUser } from './users/get-user.ts'
 import { listCampaigns } from './campaigns/list-campaigns.ts'
 import { listCouponLists } from './coupons/list-coupon-lists.ts'
+import { listErasures } from './preferences/list-erasures.ts'
 import { listPreferenceChanges } from './preferences/list-preference-changes.ts'
 import { listUserEvents } from './events/list-user-events.ts'
 import type { Operation } from './operation.ts'
@@ -40,6 +42,8 @@ export const OPERATIONS: readonly Operation[] = [
   trackEvents,
   trackUser,
   getUser,
+  eraseUser,
+  listErasures,
   listUserEvents,
   findRequest,
   updatePreferences,

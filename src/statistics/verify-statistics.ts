@@ -1,8 +1,10 @@
-// Counts the statistics of a workspace from its stored facts and compares them with the table. Writes nothing.
+// Counts the statistics of a workspace from its stored facts, adds the kept cells of deleted facts, and compares the sum with the
+// table. Writes nothing.
 import { FACT_CAPS, type FactCaps } from '../core/campaigns/facts.ts'
 import { countWithAnything, withAnything } from '../core/statistics/anything.ts'
 import { cellKey, seriesKey, type Cell, type CellSum } from '../core/statistics/cells.ts'
 import { ExpectedCells } from '../store/statistics/expected-cells.ts'
+import { streamKeptCells } from '../store/statistics/kept-cells.ts'
 import { streamCells } from '../store/statistics/statistics.ts'
 import type { Database, Store } from '../store/store.ts'
 import { findUncountedEvents } from '../store/statistics/uncounted-events.ts'
@@ -154,6 +156,7 @@ async function compare(
   catalog: GoalCatalog,
   { campaign, expected, compared }: { campaign: number; expected: ExpectedCells; compared: Compared },
 ): Promise<void> {
+  await addKept(store, catalog, { campaign, expected })
   const missing = expected.of(campaign)
   compared.cells += countWithAnything(missing)
   for await (const cells of streamCells(store, campaign)) {
@@ -166,6 +169,20 @@ async function compare(
   compared.differingCells += differing.length
   const listed = differing.slice(0, DIFFERENCES_MAX - compared.differences.length)
   if (listed.length > 0) compared.differences.push(...toDifferences(listed, expected.of(campaign)))
+}
+
+/** Adds the cells of a campaign whose facts are deleted. */
+async function addKept(
+  store: Store,
+  catalog: GoalCatalog,
+  { campaign, expected }: { campaign: number; expected: ExpectedCells },
+): Promise<void> {
+  for await (const kept of streamKeptCells(store, campaign)) {
+    const current = kept.filter((cell) => isCurrentSeries(catalog, cell))
+    expected.add((sum) => {
+      for (const cell of current) sum.add(keyOf(cell), cell.users, cell.occurrences)
+    })
+  }
 }
 
 function toDifferences(missing: readonly Cell[], sum: CellSum): CellDifference[] {

@@ -11,8 +11,10 @@ import { createCouponLists } from './coupons/coupon-lists.ts'
 import { createCouponUploads } from './coupons/coupon-uploads.ts'
 import { createCoupons } from './coupons/coupons.ts'
 import { createCursors, PIPELINE_CURSOR } from './entries/cursors.ts'
+import { createErasures } from './users/erasures.ts'
 import { createEvents } from './users/events.ts'
 import { createGoalBackfills } from './campaigns/goal-backfills.ts'
+import { createKeptCells } from './statistics/kept-cells.ts'
 import { createIdempotencyKeys } from './entries/idempotency-keys.ts'
 import { createLimitWindows } from './workspaces/limit-windows.ts'
 import { createMemberships } from './campaigns/memberships.ts'
@@ -30,7 +32,7 @@ import { createTemplates } from './templates/templates.ts'
 import { createUncountedEvents } from './statistics/uncounted-events.ts'
 import { createUserIdentities } from './users/user-identities.ts'
 import { createUsers } from './users/users.ts'
-import { createWorkspaces } from './workspaces/workspaces.ts'
+import { addEventRetention, createWorkspaces } from './workspaces/workspaces.ts'
 
 type Migration = (store: Store, types: SqlTypes) => Promise<void>
 
@@ -39,7 +41,12 @@ type Migrations = Readonly<Record<string, Migration>>
 const FIRST = '0001-tables'
 
 /** In the order they are applied. Never change a released migration: add another one. */
-export const MIGRATIONS: Migrations = { [FIRST]: createTables }
+export const MIGRATIONS: Migrations = {
+  [FIRST]: createTables,
+  '0002-kept-cells': createKeptCells,
+  '0003-erasures': createErasures,
+  '0004-event-retention': addEventRetention,
+}
 
 /** Creates the tables of the first version. A later table needs a migration of its own. */
 async function createTables(store: Store, types: SqlTypes): Promise<void> {

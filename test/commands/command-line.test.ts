@@ -149,6 +149,7 @@ describeEachStore('the command line with a store', (kind) => {
       project_codes: [],
       categories: [],
       clock_skew_seconds: 300,
+      retention_days: { events: null },
       limits: LIMIT_DEFAULTS,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
     })

@@ -9,6 +9,8 @@ describe('A setting', () => {
     ['limits.management_per_minute', '0'],
     ['limits.management_per_minute', '1000000001'],
     ['clock_skew_seconds', '86401'],
+    ['retention_days.events', '0'],
+    ['retention_days.events', ''],
     ['identity_resolution', 'a,b,c,d,e,f'],
     ['identity_resolution', 'a,a'],
     ['identity_resolution', 'customer_id'],
@@ -26,6 +28,8 @@ describe('A setting', () => {
   const taken: [key: string, value: string, changed: Partial<WorkspaceSettings>][] = [
     ['clock_skew_seconds', '86400', { clockSkewSeconds: 86_400 }],
     ['identity_resolution', 'a,b,c,d,e', { identityResolution: ['a', 'b', 'c', 'd', 'e'] }],
+    ['retention_days.events', '365', { eventRetentionDays: 365 }],
+    ['retention_days.events', 'off', { eventRetentionDays: null }],
     ['suspended', 'true', { suspended: true }],
     ['timezone', 'Europe/London', { timezone: 'Europe/London' }],
   ]

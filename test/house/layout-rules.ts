@@ -40,7 +40,7 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
   pipeline: [...TABLES, 'actions', 'statistics'],
   delivery: [...TABLES, 'actions', 'statistics'],
   jobs: [...TABLES, 'actions', 'statistics'],
-  operations: [...TABLES, 'actions'],
+  operations: [...TABLES, 'actions', 'statistics'],
   http: [...TABLES, 'actions', 'operations'],
   // Built files and their one route: the dashboard calls operations over HTTP.
   dashboard: [],

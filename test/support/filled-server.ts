@@ -42,6 +42,7 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
   const templates = new TemplateCaller(server, workspace)
   await fillPreferences(server)
   const campaign = await fillCampaign(server)
+  await eraseOne(server)
   const list = await fillCoupons(server)
   const template = await templates.add()
   await templates.change(template, { template_name: 'Changed' })
@@ -53,6 +54,7 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
     ...['customer_id=anna', 'email=anna@example.com', 'identifier_name=crm&identifier_value=7', 'customer_id=bea'].map(
       (query) => get(`${customer}?${query}`),
     ),
+    get(`${customer}/erasures?customer_id=gone`),
     ...['anna', 'ben', 'bea'].map((id) => get(`${event}?customer_id=${id}`)),
     get(`${event}/requests/${keyed.requestId}`),
     ...['anna', 'ben', 'bea'].map((id) => get(`${PREFERENCES_PATH}?customer_id=${id}`)),
@@ -117,10 +119,15 @@ async function fillCampaign(server: TestServer): Promise<string> {
   const goals = [{ name: 'purchase', event: 'Bought', window_hours: 24 }]
   const campaign = await campaignCallsOf(server).make({ conversion_goals: goals })
   const reports = reportCallsOf(server)
-  const members = [{ customer_id: 'anna', locale: 'de' }, { customer_id: 'ben' }, { customer_id: 'new' }]
+  const members = [
+    { customer_id: 'anna', locale: 'de' },
+    { customer_id: 'ben' },
+    { customer_id: 'new' },
+    { customer_id: 'gone' },
+  ]
   await reports.send(AUDIENCE, campaign, reportOf(AUDIENCE, ...members))
   const messages = ['sent', 'delivered', 'impression', 'click'].flatMap((kind, minute) =>
-    ['anna', 'ben'].map((customer_id) => ({
+    ['anna', 'ben', 'gone'].map((customer_id) => ({
       customer_id,
       kind,
       time: `2026-05-04T10:0${minute}:00Z`,
@@ -132,6 +139,13 @@ async function fillCampaign(server: TestServer): Promise<string> {
   const bought = { action: 'Bought', attributes: { amount: 3 }, user_time: '2026-05-04T12:00:00Z' }
   await trackingOf(server).apply({ type: 'event', customer_id: 'anna', actions: [bought] })
   return campaign
+}
+
+/** The statistics keep what was sent to this person. */
+async function eraseOne(server: TestServer): Promise<void> {
+  await preferenceCalls(server).set({ customer_id: 'gone', opt_in_status: 'OPTED_OUT' })
+  const answer = await server.call('DELETE', `/v1/customer/${server.workspace.id}?customer_id=gone`)
+  expect(answer.status).toBe(200)
 }
 
 async function fillCoupons(server: TestServer): Promise<string> {

@@ -65,7 +65,8 @@ const set: Command = {
   summary: 'Changes settings, all or none. A running server applies them within 5 seconds.',
   details: [
     'Settings: name, timezone, suspended (true, false), email_protection (none, tokenized, encrypted),',
-    'identity_resolution and project_codes (comma-separated; empty turns them off), clock_skew_seconds, limits.NAME.',
+    'identity_resolution and project_codes (comma-separated; empty turns them off), clock_skew_seconds,',
+    'retention_days.events (older events are deleted; off keeps them), limits.NAME.',
     '`workspace show` prints all settings.',
   ].join('\n'),
   async run({ config, operands: [id = '', ...assignments], print }) {
@@ -159,6 +160,7 @@ function toSettingsBody(workspace: Workspace) {
     project_codes: workspace.projectCodes,
     categories: workspace.categories,
     clock_skew_seconds: workspace.clockSkewSeconds,
+    retention_days: { events: workspace.eventRetentionDays },
     limits: workspace.limits,
     created_at: toIso(workspace.createdAt),
   }
@@ -166,9 +168,10 @@ function toSettingsBody(workspace: Workspace) {
 
 /** One setting per line, as `workspace set` takes it, lists with commas; also fixed properties such as the id. */
 function toSettingsText(workspace: Workspace): string {
-  const { limits, ...settings } = toSettingsBody(workspace)
+  const { limits, retention_days: retention, ...settings } = toSettingsBody(workspace)
   const rows = [
     ...Object.entries(settings).map(([key, value]) => `${key}=${String(value)}\n`),
+    `retention_days.events=${retention.events ?? 'off'}\n`,
     ...Object.entries(limits).map(([name, units]) => `limits.${name}=${units}\n`),
   ]
   return rows.join('')

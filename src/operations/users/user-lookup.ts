@@ -4,6 +4,7 @@ import { AppError, type Fault } from '../../core/app-error.ts'
 import { EMAIL_LENGTH_MAX, isEmail } from '../../core/users/email-address.ts'
 import { CUSTOMER_ID, USER_ID_LENGTH_MAX } from '../../core/users/user.ts'
 import type { Workspace } from '../../core/workspace.ts'
+import type { Store } from '../../store/store.ts'
 import { findUser, findUserByEmail, type User } from '../../store/users/users.ts'
 import { toEmailKey } from '../../actions/email-protection.ts'
 import { CustomerId, Text } from '../fields.ts'
@@ -63,7 +64,7 @@ export function lookupFaults(query: Partially<LookupQuery>, workspace: Workspace
 export async function findNamedUser(
   query: LookupQuery,
   workspace: Workspace,
-  { database, emailVault }: Parts,
+  { database, emailVault }: Pick<Parts, 'emailVault'> & { readonly database: Store },
 ): Promise<User | undefined> {
   const { customer_id, identifier_name, identifier_value, email } = query
   if (customer_id !== undefined) return findUser(database, workspace.id, { name: CUSTOMER_ID, value: customer_id })

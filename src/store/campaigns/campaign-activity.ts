@@ -4,6 +4,7 @@ import type { CustomerCampaign, CustomerPeriod } from '../../core/campaigns/fact
 import { DAY_MS } from '../../core/time-zone.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
+import { wantedValues } from '../wanted-values.ts'
 
 interface CampaignActivityRow {
   /** `user_identities.number` of the customer id. */
@@ -60,6 +61,13 @@ export async function addCampaignActivity(store: Store, instants: readonly Campa
   await insertRows(store, 'campaign_activity', { columns: COLUMNS, rows: [...rows.values()], orderBy: KEY })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
+}
+
+/** Deletes all weeks of customers. */
+export async function removeActivityOf(store: Store, customers: readonly number[]): Promise<void> {
+  if (customers.length === 0) return
+  const wanted = store.query.selectFrom(wantedValues(store, 'customer', 'integer', customers))
+  await store.query.deleteFrom('campaign_activity').where('customer', 'in', wanted.select('wanted.customer')).execute()
 }
 
 /** One customer and one campaign between two instants, both inclusive. */

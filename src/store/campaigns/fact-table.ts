@@ -3,7 +3,7 @@
 import type { InsertQueryBuilder, InsertResult, Kysely, SelectQueryBuilder } from 'kysely'
 import { winnersByIdentity, type CustomerCampaign } from '../../core/campaigns/facts.ts'
 import { addCampaignActivity, type CampaignInstant } from './campaign-activity.ts'
-import { countStagedFacts, moveStagedFacts } from './staging-table.ts'
+import { countStagedFacts, moveStagedFacts, uncountStagedFacts } from './staging-table.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { BulkColumns, Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
@@ -45,6 +45,8 @@ export interface FactTable<Fact, Table extends keyof Tables = keyof Tables> {
   readonly listOf: (store: Store, customers: readonly number[], max?: number) => Promise<Fact[]>
   /** Stores facts, each once: of different reports, the one that wins. Returns the identities of the new facts. */
   readonly add: (store: Store, reports: readonly Fact[]) => Promise<Set<string>>
+  /** Deletes the facts of customers in any campaign. Needs a transaction. */
+  readonly removeOf: (store: Store, customers: readonly number[]) => Promise<void>
 }
 
 /** Any table of facts, as Kysely sees it. */
@@ -61,6 +63,7 @@ export function factTable<Row extends object, Fact extends CustomerCampaign, Tab
     listIn: (store, wanted, max = NO_LIMIT) => listIn(spec, store, { wanted, max }),
     listOf: (store, customers, max = NO_LIMIT) => listOf(spec, store, { customers, max }),
     add: (store, reports) => add(spec, store, reports),
+    removeOf: (store, customers) => removeOf(spec, store, customers),
   }
 }
 
@@ -143,6 +146,22 @@ async function add<Row extends object, Fact extends CustomerCampaign>(
   await replaceBeaten(spec, store, repeated)
   await addActivity(spec, store, fresh)
   return added
+}
+
+async function removeOf<Row extends object, Fact extends CustomerCampaign>(
+  spec: FactTableSpec<Row, Fact>,
+  store: Store,
+  customers: readonly number[],
+): Promise<void> {
+  if (customers.length === 0) return
+  for (const table of tablesWith(spec, store)) {
+    const wanted = store.query.selectFrom(wantedValues(store, 'customer', 'integer', customers))
+    const removed = await tablesOf(store)
+      .deleteFrom(table)
+      .where('customer', 'in', wanted.select('wanted.customer'))
+      .executeTakeFirst()
+    if (table === spec.staging) await uncountStagedFacts(store, table, Number(removed.numDeletedRows))
+  }
 }
 
 /** Only for new facts: a report that replaces a stored fact has the same instant, because that is a part of the identity. */

@@ -67,6 +67,8 @@ export const listMemberships = FACTS.listIn
 export const listMembershipsOf = FACTS.listOf
 /** Stores memberships, each once; returns the identities (`membershipIdentity`) of the new ones. */
 export const addMemberships = FACTS.add
+/** Deletes all memberships of customers. */
+export const removeMembershipsOf = FACTS.removeOf
 
 function toMembership(row: MembershipRow): Membership {
   return {

@@ -126,6 +126,8 @@ export const listMessageEventsOf = FACTS.listOf
 export const moveStagedMessageEvents = FACTS.moveStaged
 /** Stores message events, each once; returns the identities (`messageIdentity`) of the new ones. */
 export const addMessageEvents = FACTS.add
+/** Deletes all message events of customers. */
+export const removeMessageEventsOf = FACTS.removeOf
 
 function toMessageEvent(row: MessageEventRow): MessageEvent {
   return {

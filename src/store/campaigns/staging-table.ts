@@ -62,6 +62,13 @@ export async function countStagedFacts(store: Store, tables: StagedTable, added:
   if (tooMany > 0) await moveStagedFacts(store, tables, tooMany)
 }
 
+/** Call it after deleting facts from the staging table. */
+export async function uncountStagedFacts({ query }: Store, staging: keyof Tables, removed: number): Promise<void> {
+  if (removed === 0) return
+  const counts = query.updateTable('staging_tables').set({ facts: sql`facts - ${removed}` })
+  await counts.where('name', '=', staging).execute()
+}
+
 /** Moves up to `max` facts, at least one, out of the staging table; returns how many remain. Needs a transaction. */
 export async function moveStagedFacts(store: Store, tables: StagedTable, max: number): Promise<number> {
   const { customer } = await store.query

@@ -37,6 +37,13 @@ export async function addUncountedEvents(store: Store, events: ReadonlyMap<numbe
     .execute()
 }
 
+/** Deletes the numbers of users. */
+export async function removeUncountedEvents(store: Store, userIds: readonly number[]): Promise<void> {
+  if (userIds.length === 0) return
+  const wanted = store.query.selectFrom(wantedValues(store, 'user_id', 'integer', userIds))
+  await store.query.deleteFrom('uncounted_events').where('user_id', 'in', wanted.select('wanted.user_id')).execute()
+}
+
 /** How many events are not counted, by user id; users whose events all count are left out. */
 export async function findUncountedEvents(store: Store, userIds: readonly number[]): Promise<Map<number, number>> {
   if (userIds.length === 0) return new Map()

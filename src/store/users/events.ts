@@ -82,6 +82,16 @@ const COLUMNS = {
   received_at: 'integer',
 } as const
 
+/** A query of the table, for files of other questions. */
+export function selectEvents({ query }: Store) {
+  return query.selectFrom('events')
+}
+
+/** The same for deletions. */
+export function deleteEvents({ query }: Store) {
+  return query.deleteFrom('events')
+}
+
 /** Stores events, except those whose given id the workspace has already. Returns the ids of these duplicates. */
 export async function addEvents(store: Store, events: readonly StoredEvent[]): Promise<number[]> {
   await insert(

@@ -172,6 +172,15 @@ export async function removePreferences(store: Store, userIds: readonly number[]
     .execute()
 }
 
+/** Deletes the proofs of users. */
+export async function removePreferenceChanges(store: Store, userIds: readonly number[]): Promise<void> {
+  if (userIds.length === 0) return
+  await store.query
+    .deleteFrom('preference_changes')
+    .where('user_id', 'in', (sub) => sub.selectFrom(wantedValues(store, 'id', 'integer', userIds)).select('wanted.id'))
+    .execute()
+}
+
 /** A page begins with the first proof before this one. */
 type ChangeCursor = Pick<PreferenceChange, 'at' | 'number' | 'userId'>
 

@@ -238,6 +238,11 @@ export async function moveIdentities(
     .execute()
 }
 
+/** Deletes all identities of a user. */
+export async function removeIdentitiesOf({ query }: Store, userId: number): Promise<void> {
+  await query.deleteFrom('user_identities').where('user_id', '=', userId).execute()
+}
+
 function toStoredIdentity(row: Selectable<UserIdentityRow>): StoredIdentity {
   return {
     workspaceId: row.workspace_id,

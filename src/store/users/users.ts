@@ -359,6 +359,13 @@ export function survivorsOf(merges: readonly Merge[]): Map<number, number> {
   return survivors
 }
 
+/** Deletes users. The caller deletes what points to them, and those merged into them. */
+export async function removeUsers(store: Store, userIds: readonly number[]): Promise<void> {
+  if (userIds.length === 0) return
+  const wanted = store.query.selectFrom(wantedValues(store, 'id', 'integer', userIds)).select('wanted.id')
+  await store.query.deleteFrom('users').where('id', 'in', wanted).execute()
+}
+
 function toUser(row: Selectable<UserRow>): User {
   return {
     id: row.id,

@@ -14,6 +14,8 @@ interface WorkspaceRow {
   project_codes: string
   categories: string
   clock_skew_seconds: number
+  /** Null: events are kept for ever. */
+  event_retention_days: number | null
   /** JSON of the limits that differ from the defaults, so that a new default applies to workspaces that never changed it. */
   limits: string
   data_key_hash: string
@@ -65,6 +67,11 @@ export async function createWorkspaces({ query }: Store, { text, integer }: SqlT
     .addColumn('revision', integer, (column) => column.notNull())
     .execute()
   await query.insertInto('workspace_revisions').values({ only: 1, revision: 0 }).execute()
+}
+
+/** For tables of the first version. */
+export async function addEventRetention({ query }: Store, { integer }: SqlTypes): Promise<void> {
+  await query.schema.alterTable('workspaces').addColumn('event_retention_days', integer).execute()
 }
 
 /** Adds a workspace. Throws StoreError `unique` if the id is taken. */
@@ -150,6 +157,7 @@ function toSettingsRow(settings: WorkspaceSettings) {
     project_codes: JSON.stringify(settings.projectCodes),
     categories: JSON.stringify(settings.categories),
     clock_skew_seconds: settings.clockSkewSeconds,
+    event_retention_days: settings.eventRetentionDays,
     limits: JSON.stringify(Object.fromEntries(limits)),
   }
 }
@@ -165,6 +173,7 @@ function toStored(row: Selectable<WorkspaceRow>): StoredWorkspace {
     projectCodes: JSON.parse(row.project_codes) as string[],
     categories: JSON.parse(row.categories) as string[],
     clockSkewSeconds: row.clock_skew_seconds,
+    eventRetentionDays: row.event_retention_days,
     limits: { ...LIMIT_DEFAULTS, ...(JSON.parse(row.limits) as Partial<Limits>) },
     createdAt: row.created_at,
   }

@@ -6,6 +6,7 @@ import { ANY_GROUP, cellKey, CellSum, NO_DAY, seriesKey } from '../../../src/cor
 import { ALL } from '../../../src/core/statistics/grouping-sets.ts'
 import { addCampaignNames, listCampaignNames } from '../../../src/store/campaigns/campaign-names.ts'
 import { addCampaign } from '../../../src/store/campaigns/campaigns.ts'
+import { addKeptCells } from '../../../src/store/statistics/kept-cells.ts'
 import {
   boundCells,
   countCampaignsWithCounts,
@@ -47,6 +48,7 @@ describeEachStore('Statistics', (kind) => {
     await database.write(async (store) => {
       for (let number = 1; number <= CAMPAIGNS; number++) await add(store, number)
       await addCells(store, manyCells())
+      await addKeptCells(store, manyCells())
       for (let number = 1; number <= CAMPAIGNS; number++)
         await addCampaignNames(store, new Map([[number, namesOf(number)]]))
       await sql`analyze`.execute(store.query)
