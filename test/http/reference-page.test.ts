@@ -144,6 +144,45 @@ describe('The reference page', () => {
     expect(element.given).toEqual({ 'aria-label': 'Request body', value: '{}' })
   })
 
+  it('signs in once for all operations, and completes paths, headers and dates of examples', async () => {
+    const document = new PageElements()
+    const calls: unknown[][] = []
+    const openapi = (await server.call('GET', '/openapi.json', { as: null })).body
+    const record =
+      (name: string) =>
+      (...given: unknown[]) =>
+        calls.push([name, ...given])
+    const reference = {
+      authActions: { logout: record('logout') },
+      preauthorizeBasic: record('authorize'),
+      specSelectors: { specJson: () => ({ toJS: () => openapi }) },
+      specActions: { updateSpec: record('updateSpec') },
+    }
+    const window = {
+      matchMedia: () => ({ matches: false, addEventListener: () => undefined }),
+      SwaggerUIBundle: () => reference,
+    }
+    const given = { workspace: ' main ', data: 'd', reports: 'r' }
+    class FormData {
+      readonly get = (name: keyof typeof given) => given[name]
+    }
+    runInNewContext(await (await get('/docs/start.js')).text(), { window, document, FormData, Date })
+    document.submit({ preventDefault: () => undefined })
+    const [data, reports, [, spec] = []] = calls
+    expect([data, reports]).toEqual([
+      ['authorize', 'DataKey', 'main', 'd'],
+      ['authorize', 'ReportsKey', 'main', 'r'],
+    ])
+    const completed = JSON.parse(spec as string) as typeof openapi
+    const today = new Date().toISOString().slice(0, 10)
+    const text = JSON.stringify(completed)
+    expect(text).toContain(`"end_date":"${today}"`)
+    expect(text.match(/"name":"Workspace_ID"[^}]*"default":"main"/g)?.length).toBeGreaterThan(5)
+    expect(text).toMatch(/"name":"SVC-APPKEY"[^]*?"default":"main"/)
+    document.submit({ preventDefault: () => undefined })
+    expect(calls[3]).toEqual(['logout', ['DataKey', 'ReportsKey']])
+  })
+
   it('has styles that load nothing from other servers', async () => {
     for (const path of ['/docs/page.css', '/docs/swagger-ui.css']) {
       const style = await (await get(path)).text()
@@ -198,6 +237,15 @@ const SYSTEM = {
   getComponent: (name: string) => (name === 'PlainTextViewer' ? 'plain' : undefined),
 }
 
+/** The elements of the page that its script uses. */
+class PageElements {
+  readonly form = { addEventListener: (_type: string, submit: (event: object) => void) => void (this.submit = submit) }
+  readonly output = { value: '' }
+  submit: (event: object) => void = () => undefined
+  readonly documentElement = { classList: { toggle: () => false } }
+  readonly getElementById = (id: string) => (id === 'sign-in' ? this.form : this.output)
+}
+
 type Wrapper = (original: string, system: typeof SYSTEM) => (given: Readonly<Record<string, unknown>>) => Element
 type Wrappers = Readonly<Record<'SyntaxHighlighter' | 'TextArea', Wrapper>>
 
@@ -208,7 +256,7 @@ function pluginOf(script: string): Wrappers {
     matchMedia: () => ({ matches: false, addEventListener: () => undefined }),
     SwaggerUIBundle: (options: (typeof started)[number]) => started.push(options),
   }
-  runInNewContext(script, { window, document: { documentElement: { classList: { toggle: () => false } } } })
+  runInNewContext(script, { window, document: new PageElements() })
   const plugin = started[0]?.plugins[0]
   if (!plugin) throw new Error('the page starts Swagger UI without a plugin')
   return plugin().wrapComponents

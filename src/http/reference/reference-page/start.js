@@ -30,7 +30,44 @@ function mendSwaggerUi() {
   return { wrapComponents: { SyntaxHighlighter: wrapHighlighter, TextArea: wrapTextArea } }
 }
 
-window.SwaggerUIBundle({
+/** The names of the two keys in the OpenAPI document. */
+const SCHEMES = { data: 'DataKey', reports: 'ReportsKey' }
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** Puts the workspace into paths and headers, and dates that have numbers into the example of campaign statistics. */
+function completeDocument(document, workspace) {
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
+  for (const { parameters = [], requestBody } of operations) {
+    for (const { name, schema } of parameters) if (name === 'Workspace_ID') schema.default = workspace
+    const example = requestBody?.content['application/json']?.example
+    if (!example?.start_date) continue
+    example.start_date = new Date(Date.now() - 30 * DAY_MS).toISOString().slice(0, 10)
+    example.end_date = new Date().toISOString().slice(0, 10)
+  }
+  document.components.parameters.AppKey.schema.default = workspace
+  return document
+}
+
+const form = document.getElementById('sign-in')
+let signedIn = []
+
+/** One sign-in for all operations: each uses the key that it needs. */
+form.addEventListener('submit', (event) => {
+  event.preventDefault()
+  const given = new FormData(form)
+  const workspace = given.get('workspace').trim()
+  const kinds = Object.keys(SCHEMES).filter((kind) => given.get(kind) !== '')
+  // Swagger UI knows no log-out before the first sign-in.
+  if (signedIn.length > 0) reference.authActions.logout(signedIn)
+  signedIn = kinds.map((kind) => SCHEMES[kind])
+  for (const kind of kinds) reference.preauthorizeBasic(SCHEMES[kind], workspace, given.get(kind).trim())
+  const current = reference.specSelectors.specJson().toJS()
+  reference.specActions.updateSpec(JSON.stringify(completeDocument(current, workspace)))
+  const keys = kinds.length === 0 ? 'no key' : kinds.map((kind) => `the ${kind} key`).join(' and ')
+  document.getElementById('signed-in').value = `Requests use the workspace ${workspace} and ${keys}.`
+})
+
+const reference = window.SwaggerUIBundle({
   // Beside the page, so that it is found behind a proxy that serves Tidings under a path of its own.
   url: 'openapi.json',
   dom_id: '#reference',
