@@ -18,6 +18,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set before a request to an operation is admitted. */
     lifecycleContext: RequestContext | null
+    /** Set when the request is refused, for diagnostics. */
+    refusal: AppError | null
   }
   interface FastifyContextConfig {
     operation?: Operation

@@ -113,6 +113,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   }) as unknown as FastifyInstance
   readBodiesLater(app, bodies)
   app.decorateRequest('lifecycleContext', null)
+  app.decorateRequest('refusal', null)
   app.addHook('onRequest', (request, reply, done) => {
     // A request behind broken input on an ending connection is not begun.
     if (brokenRequests.isEnding(request.raw.socket)) return
@@ -165,9 +166,9 @@ function isHost(name: string): boolean {
 function newBrokenRequests({ onUnanswered, onUnhooked, diagnostics }: HttpOptions): BrokenRequests {
   return new BrokenRequests({
     onUnanswered,
-    onBareAnswer({ requestId, status }) {
-      onUnhooked({ status })
-      reportBareAnswer(diagnostics, requestId, status)
+    onBareAnswer(answer) {
+      onUnhooked({ status: answer.status })
+      reportBareAnswer(diagnostics, answer)
     },
   })
 }
@@ -186,7 +187,8 @@ function tellWhenSent(reply: FastifyReply, { onUnhooked }: HttpOptions): void {
   reply.raw.once('finish', () => {
     const durationMs = performance.now() - startedAt
     onUnhooked({ status: reply.statusCode, durationMs })
-    reportRequest(reply.request.log, toRequestSubject(reply.request), { status: reply.statusCode, durationMs })
+    const { refusal } = reply.request
+    reportRequest(reply.request.log, toRequestSubject(reply.request), { status: reply.statusCode, durationMs, refusal })
   })
 }
 

@@ -11,7 +11,7 @@ import { StoreError, Unreachable } from '../../src/store/store.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { newTemplate, SEARCH, TEMPLATES } from '../support/calls/template-calls.ts'
 import { describeEachStore, type StoreKind } from '../support/stores.ts'
-import { expectRefusal, startServer, until, type TestServer } from '../support/server.ts'
+import { expectRefusal, startServer, until, type CallOptions, type TestServer } from '../support/server.ts'
 
 interface Line {
   readonly level: number
@@ -22,6 +22,8 @@ interface Line {
   readonly status?: number
   readonly duration_ms?: number
   readonly reason?: string
+  readonly code?: string
+  readonly path?: string
   readonly err?: { readonly type: string; readonly message?: string; readonly stack?: readonly string[] }
 }
 
@@ -190,6 +192,38 @@ describeEachStore('Diagnostics', (kind) => {
     expect(diagnostics.of(ids[0] as string)[0]?.duration_ms).toBeGreaterThan(0)
   })
 
+  it('contain path, code and reason of every refusal at level debug, without what clients sent', async () => {
+    const ids: (string | null)[] = []
+    const diagnostics = await withServer(kind, 'debug', async (server) => {
+      const call = async (method: string, path: string, options: CallOptions = {}) => {
+        ids.push((await server.call(method, path, options)).headers.get('x-request-id'))
+      }
+      await call('POST', '/v1/event/main', { body: { type: 'event', [SECRET]: SECRET } })
+      const action = { action: 'Opened', attributes: { [SECRET.repeat(100)]: 1 } }
+      await call('POST', '/v1/event/main', { body: { type: 'event', customer_id: 'c1', actions: [action] } })
+      await call('POST', '/v1/event/main', { body: `{"${SECRET}": ` })
+      await call('GET', `/v1/customer/main?customer_id=${SECRET}`)
+      await call('POST', '/v1/event/main', { as: null, body: {} })
+      await call('GET', `/${SECRET}`)
+      await call('DELETE', '/v1/event/main')
+    })
+    const path = '/v1/event/:Workspace_ID'
+    expect(ids.map((id) => diagnostics.of(id)[0])).toMatchObject([
+      {
+        path,
+        code: 'invalid_request',
+        reason: 'actions is required; customer_id is required',
+      },
+      { path, code: 'invalid_request', reason: expect.stringMatching(/^a field /) as string },
+      { path, code: 'invalid_request', reason: expect.stringContaining('must be valid JSON') as string },
+      { path: '/v1/customer/:Workspace_ID', code: 'not_found', reason: expect.any(String) as string },
+      { path, code: 'unauthorized', reason: expect.any(String) as string },
+      { code: 'not_found', reason: 'There is nothing at this path.' },
+      { code: 'method_not_allowed', reason: 'This path takes only POST, GET.' },
+    ])
+    expect(diagnostics.text).not.toContain(SECRET)
+  })
+
   it('contain the reason for a 503', async () => {
     let id: string | null = null
     const diagnostics = await withServer(kind, 'info', async (server) => {
@@ -214,7 +248,7 @@ describeEachStore('Diagnostics', (kind) => {
         connection.close()
       }
     })
-    const common = { level: 20, msg: 'request', operation: 'none' }
+    const common = { level: 20, msg: 'request', operation: 'none', code: expect.any(String) as string }
     const duration_ms = expect.any(Number) as number
     expect(ids.map((id) => diagnostics.of(id))).toMatchObject([
       [{ ...common, method: 'GET', status: 404, duration_ms }],

@@ -69,9 +69,10 @@ export function toCountedRefusal(
   return fits ? answer : toRefusalAnswer(tooMuchUnsent(), requestId)
 }
 
-/** Sends a refusal, through Fastify. */
+/** Sends a refusal, through Fastify, and notes it for diagnostics. */
 export function sendError(reply: FastifyReply, error: AppError, unsent?: UnsentAnswers): FastifyReply {
   const { id } = reply.request
+  reply.request.refusal = error
   const { status, headers, text } = unsent
     ? toCountedRefusal(error, id, { unsent, sink: reply.raw })
     : toRefusalAnswer(error, id)

@@ -5,6 +5,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
+import type { AppError } from '../../core/app-error.ts'
 import { BODY_BYTES_MAX } from '../../operations/operation.ts'
 import { ERROR_STATUS, toAppError, toCountedRefusal, type TextAnswer } from '../answers/error-answer.ts'
 import { readBasic } from '../authentication.ts'
@@ -47,6 +48,8 @@ export interface FastPathOptions {
 interface Carried {
   readonly context: FastContext
   readonly binding: RouteBinding
+  /** Null until it is refused. */
+  refusal: AppError | null
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' }
@@ -128,7 +131,7 @@ export class FastPath implements FastConnectionOwner<RouteBinding> {
 
   async #answer(connection: FastConnection<RouteBinding>, { head, body }: WholeRequest<RouteBinding>): Promise<void> {
     const context = new FastContext(head, connection.address, this.#trusted)
-    const carried = { context, binding: head.target }
+    const carried: Carried = { context, binding: head.target, refusal: null }
     const { status, headers, text } = await this.#carryOut(carried, body).catch((error: unknown) =>
       this.#refuse(error, connection, carried),
     )
@@ -171,17 +174,24 @@ export class FastPath implements FastConnectionOwner<RouteBinding> {
     return { status: binding.operation.successStatus, headers: JSON_HEADERS, text: JSON.stringify(output) }
   }
 
-  #refuse(error: unknown, sink: FastConnection<RouteBinding>, { context, binding }: Carried): TextAnswer {
+  #refuse(error: unknown, sink: FastConnection<RouteBinding>, carried: Carried): TextAnswer {
+    const { context, binding } = carried
     const refusal = toAppError(error)
+    carried.refusal = refusal
     if (ERROR_STATUS[refusal.code] >= 500) {
       reportFailedRequest(this.#options.diagnostics, subjectOf(context, binding), error)
     }
     return toCountedRefusal(refusal, context.requestId, { unsent: binding.lifecycle.unsent, sink })
   }
 
-  #tell({ context, binding }: Carried, outcome: { readonly status: number; readonly durationMs: number }): void {
+  #tell(
+    { context, binding, refusal }: Carried,
+    outcome: { readonly status: number; readonly durationMs: number },
+  ): void {
     this.#options.onOutcome({ operation: binding.operation.name, ...outcome })
-    if (this.#areAllReported) reportRequest(this.#options.diagnostics, subjectOf(context, binding), outcome)
+    if (this.#areAllReported) {
+      reportRequest(this.#options.diagnostics, subjectOf(context, binding), { ...outcome, refusal })
+    }
   }
 }
 
@@ -192,9 +202,6 @@ function routesOf(binding: RouteBinding): FastRoute<RouteBinding>[] {
   return [url, ...otherUrls].map((path) => ({ method, path, bodyBytesMax, target: binding }))
 }
 
-function subjectOf(
-  { requestId, method, headers, caller }: FastContext,
-  { operation: { name: operation } }: RouteBinding,
-): RequestSubject {
+function subjectOf({ requestId, method, headers, caller }: FastContext, { operation }: RouteBinding): RequestSubject {
   return { requestId, method, headers, operation, workspaceId: caller?.workspace.id }
 }

@@ -18,6 +18,7 @@ const MESSAGES: Readonly<Record<string, string>> = {
 export interface BareAnswer {
   readonly requestId: string
   readonly status: number
+  readonly refusal: AppError
 }
 
 export interface BrokenRequestsOptions {
@@ -92,7 +93,7 @@ export class BrokenRequests {
     const requestId = newRequestId()
     const isRequest = !hasHead && socket.bytesRead > 0
     hangUp(socket, toAnswer(refusal, requestId))
-    if (isRequest) this.#options.onBareAnswer({ requestId, status: ERROR_STATUS[refusal.code] })
+    if (isRequest) this.#options.onBareAnswer({ requestId, status: ERROR_STATUS[refusal.code], refusal })
   }
 }
 

@@ -3,7 +3,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../core/app-error.ts'
+import type { Operation } from '../../operations/operation.ts'
 import { describeError } from '../../store/describe-error.ts'
+import { describeRefusal } from './describe-refusal.ts'
 
 /** Of a request id that the client chose. */
 const CLIENT_ID_LENGTH_MAX = 128
@@ -25,7 +27,7 @@ export interface RequestSubject {
   readonly method: string
   readonly headers: IncomingHttpHeaders
   /** Undefined if the request belongs to none. */
-  readonly operation: string | undefined
+  readonly operation: Operation | undefined
   /** Undefined if the caller is unknown. */
   readonly workspaceId: string | undefined
 }
@@ -36,7 +38,7 @@ export function toRequestSubject(request: FastifyRequest): RequestSubject {
     requestId: request.id,
     method: request.method,
     headers: request.headers,
-    operation: request.routeOptions.config.operation?.name,
+    operation: request.routeOptions.config.operation,
     workspaceId: request.lifecycleContext?.caller?.workspace.id,
   }
 }
@@ -57,24 +59,39 @@ export function areAllReported({ level }: FastifyBaseLogger): boolean {
 export function reportRequests(app: FastifyInstance, diagnostics: FastifyBaseLogger): void {
   if (!areAllReported(diagnostics)) return
   app.addHook('onResponse', (request, reply, done) => {
-    reportRequest(request.log, toRequestSubject(request), { status: reply.statusCode, durationMs: reply.elapsedTime })
+    reportRequest(request.log, toRequestSubject(request), {
+      status: reply.statusCode,
+      durationMs: reply.elapsedTime,
+      refusal: request.refusal,
+    })
     done()
   })
+}
+
+/** The outcome of a request. */
+export interface RequestOutcome {
+  readonly status: number
+  readonly durationMs: number
+  readonly refusal: AppError | null
 }
 
 /** The same line for a request for which no hook runs. */
 export function reportRequest(
   diagnostics: FastifyBaseLogger,
   request: RequestSubject,
-  { status, durationMs }: { readonly status: number; readonly durationMs: number },
+  { status, durationMs, refusal }: RequestOutcome,
 ): void {
   const line = { ...toLine(request), status, duration_ms: Math.round(durationMs * 10) / 10 }
-  diagnostics.debug(line, 'request')
+  diagnostics.debug({ ...line, ...(refusal && describeRefusal(refusal, request.operation)) }, 'request')
 }
 
-/** For input that is not a request, only the status of its answer is reported. */
-export function reportBareAnswer(diagnostics: FastifyBaseLogger, requestId: string, status: number): void {
-  diagnostics.debug({ request_id: requestId, operation: 'none', status }, 'request')
+/** For input that is not a request, only its answer is reported. */
+export function reportBareAnswer(
+  diagnostics: FastifyBaseLogger,
+  { requestId, status, refusal }: { readonly requestId: string; readonly status: number; readonly refusal: AppError },
+): void {
+  const line = { request_id: requestId, operation: 'none', status, ...describeRefusal(refusal, undefined) }
+  diagnostics.debug(line, 'request')
 }
 
 function toLine({ requestId, method, headers, operation, workspaceId }: RequestSubject) {
@@ -83,7 +100,8 @@ function toLine({ requestId, method, headers, operation, workspaceId }: RequestS
     request_id: requestId,
     ...(typeof clientId === 'string' && { client_request_id: clientId.slice(0, CLIENT_ID_LENGTH_MAX) }),
     method,
-    operation: operation ?? 'none',
+    operation: operation?.name ?? 'none',
+    ...(operation && { path: operation.url }),
     workspace_id: workspaceId,
   }
 }
