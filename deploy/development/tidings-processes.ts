@@ -50,7 +50,7 @@ export async function createKeys(environment: Environment): Promise<WorkspaceKey
   if (created.error.code !== 'conflict')
     throw new Error(`The workspace cannot be created: ${toSentence(created.error)}`)
   const generate = async (tile: 'data' | 'reports') => {
-    const { error, key } = await runTidings(['key', 'generate', WORKSPACE_ID, tile], environment)
+    const { error, key } = await runTidings(['key', 'generate', WORKSPACE_ID, tile, '--yes'], environment)
     if (error) throw new Error(`The key cannot be generated: ${toSentence(error)}`)
     return key as string
   }

@@ -2,7 +2,10 @@
 // process.env.
 import { isIP } from 'node:net'
 import type { Fault } from '../core/app-error.ts'
+import { shortenMiddle } from '../core/bounded-text.ts'
+import { counted } from '../core/phrases/counted.ts'
 import { PII_KEY_BYTES } from '../store/users/email-vault.ts'
+import { findMistyped } from './mistyped-settings.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
@@ -28,66 +31,104 @@ export class ConfigError extends Error {
   readonly faults: readonly Fault[]
 
   constructor(faults: readonly Fault[]) {
-    super(`The environment has ${faults.length} invalid ${faults.length === 1 ? 'setting' : 'settings'}.`)
+    super(`The environment has ${counted(faults.length, 'invalid setting')}.`)
     this.name = 'ConfigError'
     this.faults = faults
   }
 }
 
+/** What the environment holds: the settings, with defaults in place of invalid ones, every fault, and every warning. */
+export interface EnvironmentReading {
+  readonly config: Config
+  readonly faults: readonly Fault[]
+  /** Sentences. */
+  readonly warnings: readonly string[]
+}
+
 /** Reads the settings. Throws ConfigError with all invalid ones. An empty value counts as not set. */
-export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
-  const faults: Fault[] = []
-  const read = <Value>(
-    name: string,
-    fallback: Value,
-    parse: (text: string) => Value | undefined,
-    need: string,
-  ): Value => {
-    const text = environment[name]?.trim()
-    if (text === undefined || text === '') return fallback
-    const value = parse(text)
-    if (value === undefined) faults.push({ field: name, problem: `must be ${need}` })
-    return value ?? fallback
-  }
+export function readConfig(environment: Environment = process.env): Config {
+  const { config, faults } = readEnvironment(environment)
+  if (faults.length > 0) throw new ConfigError(faults)
+  return config
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** The same for callers that look for further faults, and warn. */
+export function readEnvironment(environment: Environment = process.env): EnvironmentReading {
+  const settings = new Settings(environment)
   const config: Config = {
-    host: read('HOST', '127.0.0.1', toHost, 'an IP address or host name'),
-    port: read('PORT', 8080, toPort, 'a port number from 0 to 65535'),
-    dataDir: environment['DATA_DIR']?.trim() || './data',
-    databaseUrl: read(
+    host: settings.read('HOST', '127.0.0.1', toHost, 'an IP address or host name'),
+    port: settings.read('PORT', 8080, toPort, 'a port number from 0 to 65535'),
+    dataDir: settings.read('DATA_DIR', './data', (text) => text, 'a folder'),
+    databaseUrl: settings.readSecret(
       'DATABASE_URL',
-      undefined,
       toPostgresUrl,
       'a URL with the name of a database, such as postgres://user:password@host:5432/name',
     ),
-    natsUrl: read('NATS_URL', undefined, toNatsUrls, 'a comma-separated list of URLs such as nats://host:4222'),
-    piiKey: read(
+    natsUrl: settings.readSecret('NATS_URL', toNatsUrls, 'a comma-separated list of URLs such as nats://host:4222'),
+    piiKey: settings.readSecret(
       'PII_KEY',
-      undefined,
       toKey,
       `${PII_KEY_BYTES} bytes in base64, such as the output of \`openssl rand -base64 32\``,
     ),
-    trustedProxies: read(
+    trustedProxies: settings.read(
       'TRUSTED_PROXIES',
       [],
       toAddresses,
       'a comma-separated list of IP addresses or networks of /1 or narrower (10.0.0.0/8)',
     ),
-    hasFastPath: read('FAST_PATH', true, toSwitch, 'on or off'),
-    logLevel: read(
+    hasFastPath: settings.read('FAST_PATH', true, toSwitch, 'on or off'),
+    logLevel: settings.read(
       'LOG_LEVEL',
       'info',
       (text) => LOG_LEVELS.find((level) => level === text),
       `one of ${LOG_LEVELS.join(', ')}`,
     ),
   }
-  if (config.natsUrl !== undefined && config.databaseUrl === undefined) {
-    faults.push({
-      field: 'DATABASE_URL',
-      problem: 'must be set when NATS_URL is set, because the tables are in PostgreSQL',
-    })
+  settings.requireWith('NATS_URL', 'DATABASE_URL', 'because the tables are in PostgreSQL')
+  return { config: Object.freeze(config), faults: settings.faults, warnings: findMistyped(environment, settings.names) }
+}
+
+/** Reads single settings, and collects their names and faults. */
+class Settings {
+  readonly names: string[] = []
+  readonly faults: Fault[] = []
+  readonly #environment: Environment
+
+  constructor(environment: Environment) {
+    this.#environment = environment
   }
-  if (faults.length > 0) throw new ConfigError(faults)
-  return Object.freeze(config)
+
+  /** `parse` returns undefined for an invalid value; the fault then says `need` and the value. */
+  read<Value>(name: string, fallback: Value, parse: (text: string) => Value | undefined, need: string): Value {
+    const text = this.#textOf(name)
+    return this.#parse(name, parse, `${need}, not ${JSON.stringify(shortenMiddle(text ?? ''))}`) ?? fallback
+  }
+
+  /** The same for a value that may contain a password: the fault never shows it. */
+  readSecret<Value>(name: string, parse: (text: string) => Value | undefined, need: string): Value | undefined {
+    const length = this.#textOf(name)?.length ?? 0
+    return this.#parse(name, parse, `${need}; the value given, of ${counted(length, 'character')}, may be secret`)
+  }
+
+  /** Adds a fault if one setting is set without the other, which it needs. */
+  requireWith(name: string, needed: string, reason: string): void {
+    if (this.#textOf(name) === undefined || this.#textOf(needed) !== undefined) return
+    this.faults.push({ field: needed, problem: `must be set when ${name} is set, ${reason}` })
+  }
+
+  #textOf(name: string): string | undefined {
+    return this.#environment[name]?.trim() || undefined
+  }
+
+  #parse<Value>(name: string, parse: (text: string) => Value | undefined, need: string): Value | undefined {
+    this.names.push(name)
+    const text = this.#textOf(name)
+    const value = text === undefined ? undefined : parse(text)
+    if (text !== undefined && value === undefined) this.faults.push({ field: name, problem: `must be ${need}` })
+    return value
+  }
 }
 
 /** Labels with dots between them. */

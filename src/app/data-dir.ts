@@ -1,11 +1,12 @@
 // Checks the data directory before anything in it is opened, and creates it if it is missing.
-import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdtempSync, readdirSync, rmdirSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { ConfigError } from './config.ts'
 import { AppError, type Fault } from '../core/app-error.ts'
 import { codeOf, messageOf } from '../core/thrown.ts'
 import { makeFolder } from '../store/make-folder.ts'
 import { statePathOf } from '../store/open-database.ts'
+import { systemProblem } from '../core/phrases/system-problem.ts'
 
 /** Marks a data directory that `restore` is filling. If a restore was interrupted, the data is incomplete. */
 export const UNFINISHED_RESTORE_FILE = 'restore-unfinished'
@@ -18,17 +19,23 @@ export function prepareDataDir(dataDir: string): void {
   refuseHalfOfBackup(dataDir)
 }
 
-/** The faults of the folder, or of its nearest existing parent. Creates nothing. */
+/** The faults of the folder, or of its nearest existing parent. Leaves nothing behind. */
 export function findDataDirFaults(dataDir: string): readonly Fault[] {
   let nearest = resolve(dataDir)
   while (isMissing(nearest)) nearest = dirname(nearest)
+  const isThere = nearest === resolve(dataDir)
   try {
-    useFolder(nearest, () => readdirSync(nearest))
+    useFolder(dataDir, () => (isThere ? readdirSync(nearest) : tryToMakeFolder(nearest)), nearest)
     return []
   } catch (error) {
     if (error instanceof ConfigError) return error.faults
     throw error
   }
+}
+
+/** Some folders, such as those of /proc, refuse new folders although their permissions allow them. */
+function tryToMakeFolder(parent: string): void {
+  rmdirSync(mkdtempSync(join(parent, '.tidings-')))
 }
 
 /**
@@ -45,13 +52,17 @@ export function noStore(setting: string, location: string): AppError {
   return new AppError('not_found', `${location} contains no store. Set ${setting} to the value that the server uses.`)
 }
 
-function useFolder(dataDir: string, prepare: () => void): void {
+/** Throws ConfigError if `prepare` throws, or if the folder `used`, by default `dataDir` itself, cannot be written. */
+function useFolder(dataDir: string, prepare: () => unknown, used = dataDir): void {
   try {
     prepare()
-    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
+    accessSync(used, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
-    const problem = `must be a writable folder (${messageOf(error)})`
-    throw new ConfigError([{ field: 'DATA_DIR', problem }])
+    const isNotMade = codeOf(error) === 'ENOENT'
+    const reason = isNotMade ? 'no folder can be made there' : (systemProblem(error) ?? messageOf(error))
+    throw new ConfigError([
+      { field: 'DATA_DIR', problem: `must be a writable folder, and ${resolve(dataDir)} is not: ${reason}` },
+    ])
   }
 }
 

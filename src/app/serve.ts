@@ -1,12 +1,11 @@
 // Starts a server: opens store, log, pipeline and HTTP, and closes them in the opposite order.
-import { lookup } from 'node:dns/promises'
-import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { ConfigError, type Config } from './config.ts'
+import { counted } from '../core/phrases/counted.ts'
 import { forwardClock } from '../core/forward-clock.ts'
-import { codeOf } from '../core/thrown.ts'
-import { findDataDirFaults, prepareDataDir } from './data-dir.ts'
+import { prepareDataDir } from './data-dir.ts'
+import { findMachineFaults, listenAt } from './machine-faults.ts'
 import { refuseForeignLog } from './refuse-foreign-log.ts'
 import { listJobs, startJobs } from '../jobs/jobs.ts'
 import type { HttpLimits } from '../http/http-limits.ts'
@@ -80,7 +79,7 @@ export function serve(options: ServeOptions): Promise<RunningServer> {
 export function servePipeline(options: ServeOptions): Promise<Pick<RunningServer, 'loaded' | 'stop'>> {
   return openAll(async (opened) => {
     const { config } = options
-    prepareData(config)
+    await prepareMachine(config, { listens: false })
     await checkStoreAndLog(options)
     await warnOfLosses(options)
     const pipeline = startPipeline(pipelineOptions(options, new WriterLock()))
@@ -131,7 +130,7 @@ async function checkStoreAndLog(options: ServeOptions): Promise<void> {
 
 async function openServer(options: ServeOptions, opened: Closers): Promise<RunningServer> {
   const { config, diagnostics, httpLimits } = options
-  await requirePortAndDataDir(config)
+  await prepareMachine(config, { listens: true })
   const writerLock = new WriterLock()
   const metrics = new Metrics()
   // Takes longest to load, so it starts first; meanwhile the threads of store and log load on another core.
@@ -146,7 +145,10 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   const { database } = parts
   const registry = new WorkspaceRegistry(database)
   opened.push(() => registry.stop())
-  await registry.start((error) => diagnostics.error({ err: describeError(error) }, 'cannot read the workspaces'))
+  await registry.start({
+    onError: (error) => diagnostics.error({ err: describeError(error) }, 'cannot read the workspaces'),
+    onChange: (workspaceId, changed) => diagnostics.info({ workspace_id: workspaceId, changed }, 'a workspace changed'),
+  })
   const { rateLimits, limits } = await openRateLimits(options, database, opened)
   const files = isEmbedded(config) ? new OpenedFiles([statePathOf(config), logPathOf(config)], diagnostics) : undefined
   await files?.check()
@@ -238,21 +240,13 @@ async function openParts(
 }
 
 /**
- * Checks that the server can listen, then creates the data directory. If it cannot listen, creates nothing, and the ConfigError
- * also names the faults of the folder.
+ * Names all faults of address and folder at once, and creates the folder only if there are none: if a server of an older version
+ * runs here, this start must not migrate that server's tables.
  */
-async function requirePortAndDataDir(config: Config): Promise<void> {
-  try {
-    await requirePort(config)
-  } catch (error) {
-    if (!(error instanceof ConfigError) || !isEmbedded(config)) throw error
-    throw new ConfigError([...error.faults, ...findDataDirFaults(config.dataDir)])
-  }
-  prepareData(config)
-}
-
-/** A server without an embedded store needs no data directory. */
-function prepareData(config: Config): void {
+async function prepareMachine(config: Config, checks: { readonly listens: boolean }): Promise<void> {
+  const faults = await findMachineFaults(config, checks)
+  if (faults.length > 0) throw new ConfigError(faults)
+  // A server without an embedded store needs no folder.
   if (isEmbedded(config)) prepareDataDir(config.dataDir)
 }
 
@@ -309,7 +303,8 @@ async function warnOfGap(
   const first = await logReader.firstAfter([cursor])
   const missing = (first?.position ?? (await logReader.lastPosition()) + 1) - 1 - cursor
   if (missing === 0) return
-  const what = `${missing} applied entries are missing from these tables and no longer in the log`
+  const entries = counted(missing, 'applied entry is', 'applied entries are')
+  const what = `${entries} missing from these tables and no longer in the log`
   diagnostics.warn(`${what} in ${describeLogLocation(config)}: the tables are new or older than the log`)
 }
 
@@ -336,47 +331,8 @@ function pipelineOptions({ config, diagnostics }: ServeOptions, writerLock: Writ
   }
 }
 
-/** Why the server cannot listen, by the code of the system's error. */
-const LISTEN_PROBLEMS: Readonly<Record<string, (config: Config) => ConfigError['faults'][number]>> = {
-  EADDRINUSE: ({ host, port }) => ({ field: 'PORT', problem: `${port} is in use on ${host}; choose another port` }),
-  EACCES: ({ port }) => ({ field: 'PORT', problem: `${port} needs permissions that this user does not have` }),
-  EADDRNOTAVAIL: ({ host }) => ({ field: 'HOST', problem: `${host} is not an address of this machine` }),
-  EINVAL: ({ host }) => ({ field: 'HOST', problem: `${host} is not an address to listen on` }),
-  ENOTFOUND: ({ host }) => ({ field: 'HOST', problem: `${host} is an unknown host` }),
-  EAI_AGAIN: ({ host }) => ({ field: 'HOST', problem: `${host} cannot be resolved` }),
-}
-
-/**
- * Throws what `listen` would throw, before anything changes: if a server of an older version runs here, this start must not migrate
- * that server's tables.
- */
-async function requirePort(config: Config): Promise<void> {
-  const probe = createServer((socket) => socket.destroy())
-  await listenAt(config, async (address) => {
-    await once(probe.listen(address), 'listening')
-  })
-  await once(probe.close(), 'close')
-}
-
 async function listen(app: FastifyInstance, config: Config): Promise<void> {
   await listenAt(config, (address) => app.listen(address))
-}
-
-/**
- * Listens on one address, even if a name has several: for each further address of `localhost`, Fastify would create a server
- * without our limits. Throws ConfigError if another port or host would help.
- */
-async function listenAt(
-  config: Config,
-  listenOn: (address: { readonly host: string; readonly port: number }) => Promise<unknown>,
-): Promise<void> {
-  try {
-    const { address } = await lookup(config.host, { order: 'ipv4first' })
-    await listenOn({ host: address, port: config.port })
-  } catch (error) {
-    const problem = LISTEN_PROBLEMS[codeOf(error) ?? '']
-    throw problem ? new ConfigError([problem(config)]) : error
-  }
 }
 
 function urlOf(app: FastifyInstance): string {

@@ -2,6 +2,7 @@
 import { backupCommands } from './backup/backup-commands.ts'
 import { categoryCommands } from './workspaces/category-commands.ts'
 import type { Command } from './command.ts'
+import { completionCommandFor } from './completion/completion-command.ts'
 import { keyCommands } from './workspaces/key-commands.ts'
 import { moveCommand } from './move/move-command.ts'
 import { parkedCommands } from './parked-commands.ts'
@@ -18,4 +19,5 @@ export const COMMANDS: readonly Command[] = [
   ...parkedCommands,
   ...backupCommands,
   moveCommand,
+  completionCommandFor(() => COMMANDS),
 ]

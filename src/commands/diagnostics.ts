@@ -1,10 +1,24 @@
-// Creates the diagnostics logger of a server: JSON lines for operators, on standard error.
+// Creates the diagnostics logger of a server, on standard error: JSON lines for programs, or readable lines on a terminal.
 import { pino, type DestinationStream } from 'pino'
 import { toDescription } from '../store/describe-error.ts'
 
-/** Writes to standard error; tests pass another destination. */
-export function newDiagnostics(level: string, to: DestinationStream = standardError()) {
+/** Writes JSON lines. */
+export function newDiagnostics(level: string, to: DestinationStream) {
   return pino({ level, serializers: { err: toDescription } }, to)
+}
+
+/** Writes to standard error. Loads pino-pretty only for a terminal. */
+export async function openDiagnostics(level: string) {
+  const to = standardError()
+  if (!process.stderr.isTTY) return newDiagnostics(level, to)
+  const { prettyFactory } = await import('pino-pretty')
+  const toReadable = prettyFactory({
+    colorize: true,
+    singleLine: true,
+    ignore: 'pid,hostname',
+    translateTime: 'SYS:HH:MM:ss.l',
+  })
+  return newDiagnostics(level, { write: (line) => to.write(toReadable(line)) })
 }
 
 /**

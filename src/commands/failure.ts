@@ -25,7 +25,8 @@ function toFailure(error: unknown): Failure {
   if (error instanceof UsageError) {
     return { code: 'invalid_request', message: `${error.message}\nSee tidings --help.`, details: [] }
   }
-  if (error instanceof StoreError) return { code: 'unavailable', message: `The store: ${error.message}.`, details: [] }
+  if (error instanceof StoreError)
+    return { code: 'unavailable', message: `The store failed: ${error.message}.`, details: [] }
   return { code: 'internal', message: messageOf(error), details: [] }
 }
 

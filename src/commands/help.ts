@@ -1,11 +1,7 @@
 // Builds the texts of `--help` from the commands.
 import { readVersion } from '../app/version.ts'
-import { usageOf, type Command } from './command.ts'
-
-const OPTIONS_OF_ALL: readonly Row[] = [
-  ['--json', 'Prints one JSON object to standard output.'],
-  ['--help', 'Shows this help.'],
-]
+import { SHARED_OPTIONS } from './arguments/shared-options.ts'
+import { optionUsage, usageOf, type Command } from './command.ts'
 
 type Row = readonly [left: string, right: string]
 
@@ -18,16 +14,16 @@ export function helpOfAll(commands: readonly Command[]): string {
     '',
     ...toColumns(rows),
     '',
-    'Every command accepts --json and --help, and reads its settings from the environment: see README.md.',
+    'Every command accepts --json, --help and --version, and reads its settings from the environment: see README.md.',
     '',
   ].join('\n')
 }
 
 export function helpOf(command: Command): string {
-  const own = Object.entries(command.options).map(([name, { value, summary }]): Row => [`--${name} ${value}`, summary])
+  const own = Object.entries(command.options).map(([name, option]): Row => [optionUsage(name, option), option.summary])
   const lines = [`Usage: tidings ${usageOf(command)}`, '', command.summary]
   if (command.details !== undefined) lines.push('', command.details)
-  return [...lines, '', ...toColumns([...own, ...OPTIONS_OF_ALL]), ''].join('\n')
+  return [...lines, '', ...toColumns([...own, ...Object.entries(SHARED_OPTIONS)]), ''].join('\n')
 }
 
 function toColumns(rows: readonly Row[]): string[] {

@@ -4,6 +4,7 @@ import { toIso } from '../core/time-value.ts'
 import { dropParked, replayParked } from '../pipeline/replay-parked.ts'
 import { findParkedEntry, listParkedEntries, type ParkedEntry } from '../store/entries/parked-entries.ts'
 import type { Command } from './command.ts'
+import { confirm, YES } from './confirm.ts'
 import { withStore } from './with-store.ts'
 
 /** The entries of one page of the list. */
@@ -69,10 +70,13 @@ const replay: Command = {
 const drop: Command = {
   name: 'parked drop',
   operands: ['POSITION'],
-  options: {},
+  options: YES,
   summary: 'Discards a parked entry permanently.',
-  async run({ config, operands: [text = ''], print }) {
-    const position = readPosition(text)
+  details: 'Asks before it discards the entry.',
+  async run(call) {
+    const { config, operands, print } = call
+    const position = readPosition(operands[0] ?? '')
+    await confirm(call, `The accepted request at ${position} is discarded permanently.`)
     if (!(await withStore(config, (database) => dropParked(database, position)))) throw notParked(position)
     print({ json: { position, outcome: 'dropped' }, text: `The entry at ${position} was dropped.\n` })
   },

@@ -1,10 +1,13 @@
 // Finds the command that the arguments name, checks the arguments and runs it. Prints results on standard output, everything else
 // on standard error.
-import { parseArgs } from 'node:util'
-import { readConfig } from '../app/config.ts'
-import { codeOf, messageOf } from '../core/thrown.ts'
+import { ConfigError, readEnvironment, type Config, type EnvironmentReading } from '../app/config.ts'
+import { codeOf } from '../core/thrown.ts'
 import { readVersion } from '../app/version.ts'
-import { UsageError, usageOf, type Command, type CommandCall, type CommandOutput } from './command.ts'
+import { systemProblem } from '../core/phrases/system-problem.ts'
+import { readSharedOptions } from './arguments/shared-options.ts'
+import { familyOf, findCommand, isNamed } from './arguments/find-command.ts'
+import { readArguments } from './arguments/read-arguments.ts'
+import { UsageError, type Command, type CommandCall, type CommandOutput } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { explainDatabaseError } from './explain-database.ts'
 import { reportFailure } from './failure.ts'
@@ -23,13 +26,15 @@ const OWNER_ONLY_UMASK = 0o077
 /** Runs one command line and sets the exit status of the process. */
 export async function runCommand(args: readonly string[]): Promise<void> {
   process.umask(OWNER_ONLY_UMASK)
-  process.stdout.on('error', reportWriteError)
+  let ifUnwritten: string | undefined
+  process.stdout.on('error', (error) => reportWriteError(error, ifUnwritten))
   // Without a listener an error of standard error would end the process, even a server.
   process.stderr.on('error', () => {})
-  const { flags, words } = readFlags(args)
-  const print = ({ json, text, isFailure = false }: CommandOutput) => {
-    if (isFailure) process.exitCode = FAILED
-    process.stdout.write(flags.has('--json') ? `${JSON.stringify(json)}\n` : text)
+  const { flags, words } = readSharedOptions(args)
+  const print = (output: CommandOutput) => {
+    if (output.isFailure) process.exitCode = FAILED
+    ifUnwritten = output.ifUnwritten
+    process.stdout.write(flags.has('--json') ? `${JSON.stringify(output.json)}\n` : output.text)
   }
   const fail = (error: unknown): never => {
     reportFailure(error, flags.has('--json'))
@@ -39,7 +44,7 @@ export async function runCommand(args: readonly string[]): Promise<void> {
     const help = flags.has('--help') ? helpFor(words) : undefined
     if (help !== undefined) print({ json: { help }, text: help })
     else if (flags.has('--version')) print({ json: { version: readVersion() }, text: `${readVersion()}\n` })
-    else await call(findCommand(words), words, { print, fail })
+    else await call(findCommand(COMMANDS, words), words, { print, fail })
   } catch (error) {
     process.exitCode = error instanceof UsageError ? USAGE_ERROR : FAILED
     reportFailure(error, flags.has('--json'))
@@ -49,48 +54,24 @@ export async function runCommand(args: readonly string[]): Promise<void> {
 }
 
 /**
- * A reader that closes the pipe early, such as `head`, is no failure. A server continues even when the disk is full.
+ * A reader that closes the pipe early, such as `head`, is no failure, unless the output exists nowhere else. A server continues even
+ * when the disk is full.
  */
-function reportWriteError(error: Error): void {
-  if (codeOf(error) === 'EPIPE') return
+function reportWriteError(error: Error, ifUnwritten: string | undefined): void {
+  const isClosed = codeOf(error) === 'EPIPE'
+  if (isClosed && ifUnwritten === undefined) return
   process.exitCode = FAILED
-  process.stderr.write(`tidings: the output could not be written: ${error.message}.\n`)
-}
-
-const FLAGS: ReadonlySet<string> = new Set(['--help', '--json', '--version'])
-
-/** The options of every command may stand anywhere before a `--`. `help …` means `… --help`. */
-function readFlags(given: readonly string[]): { flags: ReadonlySet<string>; words: readonly string[] } {
-  const asksForHelp = given[0] === 'help' || given[0] === '-h'
-  const args = asksForHelp ? ['--help', ...given.slice(1)] : given
-  const end = args.indexOf('--')
-  const before = end < 0 ? args : args.slice(0, end)
-  const words = before.filter((arg) => !FLAGS.has(arg))
-  return { flags: new Set(before.filter((arg) => FLAGS.has(arg))), words: [...words, ...args.slice(before.length)] }
+  const reason = isClosed ? 'nobody reads it' : (systemProblem(error) ?? error.message)
+  const lost = ifUnwritten === undefined ? '' : ` ${ifUnwritten}`
+  process.stderr.write(`tidings: The output could not be written: ${reason}.${lost}\n`)
 }
 
 /** The help for one command, a family of commands, or all; undefined if the words name none. */
 function helpFor(words: readonly string[]): string | undefined {
   const command = COMMANDS.find(({ name }) => isNamed(name, words))
   if (command) return helpOf(command)
-  const family = COMMANDS.filter(({ name }) => words[0] === undefined || name.startsWith(`${words[0]} `))
+  const family = words[0] === undefined ? COMMANDS : familyOf(COMMANDS, words[0])
   return family.length > 0 ? helpOfAll(family) : undefined
-}
-
-function findCommand(words: readonly string[]): Command {
-  const command = COMMANDS.find(({ name }) => isNamed(name, words))
-  if (command) return command
-  const [first] = words
-  if (first === undefined) throw new UsageError('No command given.')
-  const family = COMMANDS.filter(({ name }) => name.startsWith(`${first} `))
-  if (family.length === 0) throw new UsageError(`Unknown command ${JSON.stringify(first)}.`)
-  const problem =
-    words[1] === undefined ? 'Incomplete command' : `Unknown command ${JSON.stringify(`${first} ${words[1]}`)}`
-  throw new UsageError(`${problem}; choose one of: ${family.map(({ name }) => name).join(', ')}.`)
-}
-
-function isNamed(name: string, words: readonly string[]): boolean {
-  return name.split(' ').every((word, index) => words[index] === word)
 }
 
 async function call(
@@ -99,9 +80,9 @@ async function call(
   output: Pick<CommandCall, 'print' | 'fail'>,
 ): Promise<void> {
   const { operands, options } = readArguments(command, words.slice(command.name.split(' ').length))
-  const config = readConfig()
   const option = (name: string) => options[name]?.[0]
   const repeated = (name: string) => options[name] ?? []
+  const config = await requireConfig(readEnvironment(), command.machineChecks?.({ repeated }))
   try {
     await command.run({ config, operands, option, repeated, ...output })
   } catch (error) {
@@ -109,48 +90,15 @@ async function call(
   }
 }
 
-interface Arguments {
-  readonly operands: readonly string[]
-  readonly options: Readonly<Record<string, readonly string[] | undefined>>
-}
-
-function readArguments(command: Command, words: readonly string[]): Arguments {
-  const { positionals, values } = parse(command, words)
-  const { operands, options } = command
-  const missing = operands.slice(positionals.length)
-  const isOpenEnded = operands.at(-1)?.endsWith('…') ?? false
-  const extra = isOpenEnded ? [] : positionals.slice(operands.length)
-  if (missing.length > 0) throw usageError(command, `Missing ${missing.join(', ')}.`)
-  if (extra.length > 0) throw usageError(command, `Unexpected argument ${JSON.stringify(extra[0])}.`)
-  const twice = Object.keys(options).find((name) => !options[name]?.isRepeatable && (values[name]?.length ?? 0) > 1)
-  if (twice !== undefined) throw usageError(command, `--${twice} can be given only once.`)
-  const absent = Object.keys(options).find((name) => options[name]?.isRequired && values[name] === undefined)
-  if (absent !== undefined) throw usageError(command, `Missing --${absent}.`)
-  return { operands: positionals, options: values }
-}
-
-function parse(command: Command, words: readonly string[]) {
-  const options = Object.keys(command.options).map((name) => [name, { type: 'string', multiple: true }] as const)
-  try {
-    return parseArgs({ args: [...words], options: Object.fromEntries(options), allowPositionals: true })
-  } catch (error) {
-    throw usageError(command, parseProblem(error))
-  }
-}
-
-/** What Node's parser of arguments refuses, in our words. Its message begins with the option in quotes. */
-function parseProblem(error: unknown): string {
-  const [, option = ''] = /'(-[^' ]*)/.exec(messageOf(error)) ?? []
-  switch (codeOf(error)) {
-    case 'ERR_PARSE_ARGS_UNKNOWN_OPTION':
-      return `Unknown option ${option}. Write an argument that begins with a dash after --, as in: -- ${option}`
-    case 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE':
-      return `${option} needs a value. Write one that begins with a dash as ${option}=VALUE.`
-    default:
-      return messageOf(error)
-  }
-}
-
-function usageError(command: Command, problem: string): UsageError {
-  return new UsageError(`${problem}\nUsage: tidings ${usageOf(command)}`)
+/** Throws ConfigError with all faults of the environment and, if there are any, those of the machine. */
+async function requireConfig(
+  { config, faults, warnings }: EnvironmentReading,
+  checks: ReturnType<NonNullable<Command['machineChecks']>> | undefined,
+): Promise<Config> {
+  for (const warning of warnings) process.stderr.write(`tidings: ${warning}\n`)
+  if (faults.length === 0) return config
+  if (!checks) throw new ConfigError(faults)
+  const { findMachineFaults } = await import('../app/machine-faults.ts')
+  const invalid = new Set(faults.map(({ field }) => field))
+  throw new ConfigError([...faults, ...(await findMachineFaults(config, { ...checks, invalid }))])
 }

@@ -1,12 +1,15 @@
 // `serve`: runs the server, or one role of it, until a signal ends it.
 import { describeLogLocation } from '../log/describe-log-location.ts'
 import { createFirstWorkspace, type NewWorkspace } from '../actions/create-workspace.ts'
+import { statePathOf } from '../store/open-database.ts'
+import { withoutPassword } from '../store/postgres/without-password.ts'
 import type { Database } from '../store/store.ts'
+import type { Config } from '../app/config.ts'
 import { readVersion } from '../app/version.ts'
 import { UsageError, type Command, type CommandOutput } from './command.ts'
 import { keepNewObjectsYoung } from '../runtime/keep-young.ts'
 import { Shutdown, stopWaitMs, type Stoppable } from './shutdown.ts'
-import { toKeysBody, toKeysText } from './workspaces/workspace-commands.ts'
+import { ifKeysUnwritten, toKeysBody, toKeysText } from './workspaces/workspace-commands.ts'
 
 /** The roles of a process; by default it has both. */
 const ROLES = ['http', 'pipeline'] as const
@@ -14,6 +17,9 @@ type Role = (typeof ROLES)[number]
 
 /** The workspace that the first start creates. */
 const FIRST_WORKSPACE_ID = 'main'
+
+/** The message of the first line of diagnostics. */
+const STARTED = 'started'
 
 export const serveCommand: Command = {
   name: 'serve',
@@ -26,24 +32,29 @@ export const serveCommand: Command = {
     'Settings come from the environment: HOST, PORT, DATA_DIR, DATABASE_URL, NATS_URL, PII_KEY, TRUSTED_PROXIES,',
     'FAST_PATH, LOG_LEVEL.',
   ].join('\n'),
+  machineChecks: ({ repeated }) => ({ listens: readRoles(repeated('role')).includes('http') }),
   async run({ config, repeated, print, fail }) {
     const roles = readRoles(repeated('role'))
     const shutdown = new Shutdown(fail, stopWaitMs(config))
     // Loaded only here: the other commands start in half the time without it.
-    const [{ newDiagnostics }, { serve, servePipeline }] = await Promise.all([
+    const [{ openDiagnostics }, { serve, servePipeline }] = await Promise.all([
       import('./diagnostics.ts'),
       import('../app/serve.ts'),
     ])
-    const options = { config, diagnostics: newDiagnostics(config.logLevel) }
+    const diagnostics = await openDiagnostics(config.logLevel)
+    const options = { config, diagnostics }
+    shutdown.diagnostics = diagnostics
     if (!roles.includes('http')) {
       const pipeline = await servePipeline(options)
       shutdown.running = pipeline
+      diagnostics.info({ url: null, roles, ...placesOf(config) }, STARTED)
       print({ json: { url: null, roles }, text: `${title()} is following the log in ${describeLogLocation(config)}\n` })
       await pipeline.loaded
     } else {
       const server = await serve({ ...options, withPipeline: roles.includes('pipeline') })
       // Set before keys are created: an orderly stop waits for running transactions, so that created keys are always printed.
       shutdown.running = server
+      diagnostics.info({ url: server.url, roles, ...placesOf(config) }, STARTED)
       print(describe(server.url, roles, await makeFirstWorkspace(server, shutdown)))
       await server.loaded
     }
@@ -57,6 +68,13 @@ function readRoles(words: readonly string[]): readonly Role[] {
     throw new UsageError(`Unknown role ${JSON.stringify(unknown)}; choose one of: ${ROLES.join(', ')}.`)
   }
   return words.length === 0 ? ROLES : ROLES.filter((role) => words.includes(role))
+}
+
+/** What operators want to know of a start. */
+function placesOf(config: Config) {
+  const { databaseUrl } = config
+  const store = databaseUrl === undefined ? statePathOf(config) : withoutPassword(databaseUrl)
+  return { store, log: describeLogLocation(config), version: readVersion() }
 }
 
 /** Only once the server listens, so that no start creates keys and then fails without printing them. */
@@ -81,7 +99,7 @@ function title(): string {
 function describe(url: string, roles: readonly Role[], first: NewWorkspace | undefined): CommandOutput {
   const json = { url, roles, ...(first && { first_workspace: toKeysBody(first) }) }
   const lines = [`${title()} is listening on ${url}`, ...(first ? welcome(url, first) : [])]
-  return { json, text: `${lines.join('\n')}\n` }
+  return { json, text: `${lines.join('\n')}\n`, ...(first && { ifUnwritten: ifKeysUnwritten(first) }) }
 }
 
 function welcome(url: string, first: NewWorkspace): string[] {

@@ -1,5 +1,6 @@
 // Ends a server process: after a signal it finishes its work first; when one of its threads fails, it ends at once.
 import type { Worker } from 'node:worker_threads'
+import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../app/config.ts'
 import { AppError } from '../core/app-error.ts'
 import { messageOf } from '../core/thrown.ts'
@@ -27,6 +28,7 @@ export class Shutdown {
   readonly #waitMs: number
   #running: Stoppable | undefined
   #isStopping = false
+  #diagnostics: FastifyBaseLogger | undefined
 
   /**
    * From now on a signal stops the process in order, and the end of any thread ends it with exit status 1. `failStart` reports a
@@ -36,13 +38,18 @@ export class Shutdown {
     this.#failStart = failStart
     this.#waitMs = waitMs
     // A terminal and npm may both send the signal; only the first counts.
-    for (const signal of SIGNALS) process.on(signal, () => void this.#stop())
+    for (const signal of SIGNALS) process.on(signal, () => void this.#stop(signal))
     process.on('worker', (thread) => this.#watch(thread))
   }
 
   /** What a signal stops. If undefined, the signal ends the process at once. */
   set running(running: Stoppable | undefined) {
     this.#running = running
+  }
+
+  /** Where the end of the process is reported. */
+  set diagnostics(diagnostics: FastifyBaseLogger) {
+    this.#diagnostics = diagnostics
   }
 
   /** Without one of its threads, a process would accept requests and never finish them. */
@@ -55,15 +62,18 @@ export class Shutdown {
     })
   }
 
-  async #stop(): Promise<void> {
+  async #stop(signal: string): Promise<void> {
     if (this.#isStopping) return
     this.#isStopping = true
+    const startedAt = performance.now()
+    this.#diagnostics?.info({ reason: signal }, 'stopping')
     setTimeout(() => this.#endNow(`work in progress did not finish within ${this.#waitMs} ms`), this.#waitMs)
     try {
       await this.#running?.stop()
     } catch (error) {
       this.#endNow(`the server could not shut down cleanly: ${messageOf(error)}`)
     }
+    this.#diagnostics?.info({ reason: signal, duration_ms: Math.round(performance.now() - startedAt) }, 'stopped')
     process.exit(0)
   }
 

@@ -1,6 +1,7 @@
 // `statistics verify|rebuild`: compares campaign statistics with a recount of the stored facts, and corrects them. A server may
 // run.
 import { FACT_CAPS } from '../core/campaigns/facts.ts'
+import { counted } from '../core/phrases/counted.ts'
 import { NO_DAY } from '../core/statistics/cells.ts'
 import { toCalendarDate } from '../core/time-zone.ts'
 import { rebuildStatistics } from '../statistics/rebuild-statistics.ts'
@@ -50,7 +51,9 @@ const rebuild: Command = {
   details: 'The server can keep running. Its updates are preserved.',
   async run(call) {
     const found = await forWorkspaces(call, rebuildStatistics)
-    const text = found.map((verified) => `${toText(verified)}  written: ${verified.differingCells} cells\n`).join('')
+    const text = found
+      .map((verified) => `${toText(verified)}  written: ${counted(verified.differingCells, 'cell')}\n`)
+      .join('')
     call.print({ json: { workspaces: found.map(toBody) }, text: text || 'No campaigns to rebuild.\n' })
   },
 }
@@ -92,7 +95,7 @@ async function countWithProgress(count: Count, database: Database, workspaceId: 
   const progress = terminalProgress()
   try {
     return await count(database, workspaceId, ({ users, facts }) => {
-      progress.show(`${workspaceId}: ${users} users, ${facts} facts counted`)
+      progress.show(`${workspaceId}: ${counted(users, 'user')}, ${counted(facts, 'fact')} counted`)
     })
   } finally {
     progress.clear()
@@ -130,11 +133,13 @@ function toDifferenceBody({ cell, stored, counted }: CellDifference, { campaignI
 
 function toText(verified: Verified): string {
   const { workspaceId, users, facts, cells, differingCells, differences, usersOverCap, eventsNotCounted } = verified
-  const lines = [`${workspaceId}: ${users} users, ${facts} facts, ${cells} cells; ${differingCells} cells differ`]
+  const all = [counted(users, 'user'), counted(facts, 'fact'), counted(cells, 'cell')].join(', ')
+  const lines = [`${workspaceId}: ${all}; ${counted(differingCells, 'cell differs', 'cells differ')}`]
   if (usersOverCap > 0) {
     const { reported, goalEvents } = FACT_CAPS
     const cap = `${reported} memberships, ${reported} message events or ${goalEvents} goal events in a campaign`
-    lines.push(`  ${usersOverCap} users are over a cap of ${cap}; ${eventsNotCounted} of their facts are not counted`)
+    const over = counted(usersOverCap, 'user is', 'users are')
+    lines.push(`  ${over} over a cap of ${cap}; ${eventsNotCounted} of their facts are not counted`)
   }
   for (const difference of differences) lines.push(`  ${JSON.stringify(toDifferenceBody(difference, verified))}`)
   return `${lines.join('\n')}\n`

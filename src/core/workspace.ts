@@ -65,6 +65,34 @@ export const DEFAULT_SETTINGS: Omit<WorkspaceSettings, 'name'> = {
   limits: LIMIT_DEFAULTS,
 }
 
+/** KEY → value: the settings by the names that operators know. */
+function byKey({ limits, ...settings }: Omit<WorkspaceSettings, 'name'> & { readonly name?: string }) {
+  const named = {
+    name: settings.name,
+    timezone: settings.timezone,
+    suspended: settings.suspended,
+    email_protection: settings.emailProtection,
+    identity_resolution: settings.identityResolution,
+    project_codes: settings.projectCodes,
+    categories: settings.categories,
+    clock_skew_seconds: settings.clockSkewSeconds,
+  }
+  return new Map<string, unknown>([
+    ...Object.entries(named),
+    ...Object.entries(limits).map(([name, units]) => [`limits.${name}`, units] as const),
+  ])
+}
+
+/** The keys that `changeSettings` knows; categories have commands of their own. */
+export const SETTING_KEYS: readonly string[] = [...byKey(DEFAULT_SETTINGS).keys()].filter((key) => key !== 'categories')
+
+/** The keys of the settings that differ. */
+export function listChangedSettings(before: WorkspaceSettings, after: WorkspaceSettings): string[] {
+  const earlier = byKey(before)
+  const isChanged = ([key, value]: [string, unknown]) => JSON.stringify(value) !== JSON.stringify(earlier.get(key))
+  return [...byKey(after)].filter(isChanged).map(([key]) => key)
+}
+
 /** Settings as `workspace set` accepts them: KEY → text. */
 export type SettingTexts = Readonly<Record<string, string>>
 

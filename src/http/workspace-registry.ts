@@ -1,6 +1,8 @@
 // Caches all workspaces, so that requests need no query for authentication. Changes of other processes arrive by their revision
 // within `REFRESH_MS`. Before a request is refused for its key or a field, the database is queried.
 import { setTimeout as pause } from 'node:timers/promises'
+import { KEY_TILES } from '../core/accounts/credential.ts'
+import { listChangedSettings } from '../core/workspace.ts'
 import type { Database } from '../store/store.ts'
 import { findWorkspace, listWorkspacesChangedSince, type StoredWorkspace } from '../store/workspaces/workspaces.ts'
 
@@ -9,6 +11,13 @@ export const REFRESH_MS = 400
 /** The longest wait of a request between two of these reads. */
 const SOON_MS_MAX = 1_000
 
+export interface RegistryListeners {
+  /** Called once when the database stops answering. */
+  readonly onError: (error: unknown) => void
+  /** Called with the names of the settings and keys that changed in a known workspace. */
+  readonly onChange: (workspaceId: string, changed: readonly string[]) => void
+}
+
 export class WorkspaceRegistry {
   readonly #database: Database
   readonly #workspaces = new Map<string, StoredWorkspace>()
@@ -16,14 +25,16 @@ export class WorkspaceRegistry {
   #running: Promise<void> | undefined
   #next: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
+  #onChange: RegistryListeners['onChange'] = () => {}
 
   constructor(database: Database) {
     this.#database = database
   }
 
-  /** Reads everything once, then follows the changes. Calls `onError` once when the database stops answering. */
-  async start(onError: (error: unknown) => void): Promise<void> {
+  /** Reads everything once, then follows the changes. */
+  async start({ onError, onChange }: RegistryListeners): Promise<void> {
     await this.refresh()
+    this.#onChange = onChange
     let isFailing = false
     const again = async () => {
       try {
@@ -81,6 +92,14 @@ export class WorkspaceRegistry {
   /** A reload and a refresh may overtake each other; the newer revision stays. */
   #keep(stored: StoredWorkspace): void {
     const cached = this.#workspaces.get(stored.workspace.id)
-    if (!cached || cached.revision <= stored.revision) this.#workspaces.set(stored.workspace.id, stored)
+    if (cached && cached.revision > stored.revision) return
+    this.#workspaces.set(stored.workspace.id, stored)
+    const changed = cached ? listChanges(cached, stored) : []
+    if (changed.length > 0) this.#onChange(stored.workspace.id, changed)
   }
+}
+
+function listChanges(before: StoredWorkspace, after: StoredWorkspace): string[] {
+  const tiles = KEY_TILES.filter((tile) => before.keyHashes[tile] !== after.keyHashes[tile])
+  return [...tiles.map((tile) => `${tile} key`), ...listChangedSettings(before.workspace, after.workspace)]
 }

@@ -1,7 +1,7 @@
 // Checks how settings are read from the environment: defaults, accepted values, and errors that name all wrong settings at once.
 import { fastify } from 'fastify'
 import { describe, expect, it } from 'vitest'
-import { ConfigError, readConfig, type Config } from '../../src/app/config.ts'
+import { ConfigError, readConfig, readEnvironment, type Config } from '../../src/app/config.ts'
 
 const KEY = Buffer.alloc(32, 0xfb)
 
@@ -97,7 +97,8 @@ describe('the environment', () => {
     ['LOG_LEVEL', 'loud'],
   ]
   it.each(refused)('may not contain %s=%s', (name, text) => {
-    expect(wrongIn({ [name]: text })).toEqual([name])
+    const needed: Record<string, string> = name === 'NATS_URL' ? { DATABASE_URL: 'postgres://me@db/tidings' } : {}
+    expect(wrongIn({ ...needed, [name]: text })).toEqual([name])
   })
 
   const networks = [
@@ -120,6 +121,8 @@ describe('the environment', () => {
 
   it('must contain DATABASE_URL if it contains NATS_URL', () => {
     expect(wrongIn({ NATS_URL: 'nats://a:4222' })).toEqual(['DATABASE_URL'])
+    expect(wrongIn({ NATS_URL: 'http://a' })).toEqual(['NATS_URL', 'DATABASE_URL'])
+    expect(wrongIn({ NATS_URL: 'nats://a:4222', DATABASE_URL: 'tidings' })).toEqual(['DATABASE_URL'])
   })
 
   it.each(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])('may contain the log level %s', (level) => {
@@ -130,6 +133,30 @@ describe('the environment', () => {
     const wrong = Object.fromEntries(refused)
     expect(wrongIn(wrong)).toEqual(Object.keys(wrong))
     for (const { problem } of refusalOf(wrong)?.faults ?? []) expect(problem).toMatch(/^must be /)
+  })
+
+  it('is refused with the values that were given', () => {
+    expect(refusalOf({ PORT: ' http ' })?.faults).toEqual([
+      { field: 'PORT', problem: 'must be a port number from 0 to 65535, not "http"' },
+    ])
+  })
+
+  it.each([
+    ['DATABSE_URL', ['DATABASE_URL']],
+    ['LOGLEVEL', ['LOG_LEVEL']],
+    ['PORTS', ['PORT']],
+    ['HOME', []],
+    ['PATH', []],
+    ['HOSTNAME', []],
+    ['DATABASE_URL', []],
+  ])('warns of names that are almost those of settings: %s', (name, meant) => {
+    const { warnings } = readEnvironment({ [name]: 'postgres://me@db/tidings' })
+    const sentences = meant.map((known) => `The environment has ${name}, which is no setting. Did you mean ${known}?`)
+    expect(warnings).toEqual(sentences)
+  })
+
+  it('does not warn of such a name if the setting is set as well', () => {
+    expect(readEnvironment({ PORTS: '1', PORT: '1' }).warnings).toEqual([])
   })
 
   it('is refused without printing a wrong secret', () => {

@@ -18,11 +18,13 @@ const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
 const BLOCKS = [...README.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, commands = '']) => commands)
 const LINES_MAX = 150
 const DEFAULT_PORT = '8080'
+/** Stands for the data key that the first start prints. */
+const KEY_SHOWN = 'td_data_…'
 const BLOCK_WAIT_MS = 30_000
 
 /** The output of each block, in order, except for the first, which installs and starts. */
 const PRINTED: readonly (readonly [what: string, printed: RegExp])[] = [
-  ['makes a data key', /^$/],
+  ['takes the printed data key', /^$/],
   ['tracks an event', /"status":"success"/],
   ['shows the event', /"action":"Order Placed","attributes":\{"amount":49\.9\}/],
   ['writes a template', /"external_template_id":"[^"]+","version":1/],
@@ -37,6 +39,7 @@ describe('the README', () => {
   let server: ChildProcessWithoutNullStreams
   let shell: Shell
   let port: string
+  let dataKey: string
 
   beforeAll(async () => {
     checkout = copyTrackedFiles()
@@ -58,6 +61,7 @@ describe('the README', () => {
       return printed().includes(`is listening on http://127.0.0.1:${port}`)
     }
     await until('it serves', isServing, BLOCK_WAIT_MS)
+    dataKey = await until('it prints the key', () => /^data key +(\S+)$/m.exec(printed())?.[1], BLOCK_WAIT_MS)
   })
   afterAll(async () => {
     shell.end()
@@ -78,7 +82,7 @@ describe('the README', () => {
   it.each(PRINTED.map(([what, printed], index) => [what, printed, index + 1] as const))(
     '%s',
     async (_what, printed, index) => {
-      const commands = (BLOCKS[index] ?? '').replaceAll(DEFAULT_PORT, port)
+      const commands = (BLOCKS[index] ?? '').replaceAll(DEFAULT_PORT, port).replaceAll(KEY_SHOWN, dataKey)
       expect(await shell.run(commands, printed)).toMatch(printed)
     },
   )

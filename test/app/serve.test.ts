@@ -129,7 +129,7 @@ describeEachStore('a server in a process of its own', (kind) => {
   })
 
   it('accepts a new key at once, and refuses the replaced one within a second', async () => {
-    const { body } = await runJson(['key', 'generate', 'main', 'data'], environment)
+    const { body } = await runJson(['key', 'generate', 'main', 'data', '--yes'], environment)
     const old = keys.data_key
     keys = { ...keys, data_key: (body as { key: string }).key }
     expect((await track(server.started.url, 'main', keys.data_key)).status).toBe(200)
@@ -365,7 +365,7 @@ it('serve names the file that prevents a thread from starting', async () => {
   writeFileSync(path, 'not a database\n'.repeat(1_000))
   const ended = await runJson(['serve'], { ...environmentOf(location), PORT: '0', LOG_LEVEL: 'warn' })
   await location.remove()
-  const message = `the thread "store" failed: ${path} cannot be opened: file is not a database`
+  const message = `the thread "store" failed: ${path} cannot be opened: the file is damaged or was not written by Tidings`
   expect(failureOf(ended)).toMatchObject({ status: 1, code: 'unavailable', message })
 })
 
@@ -405,7 +405,7 @@ it('serve names the damaged file of the log', async () => {
   writeFileSync(path, 'not a database\n'.repeat(1_000))
   const ended = await runJson(['serve'], { ...environmentOf(location), PORT: '0', LOG_LEVEL: 'warn' })
   await location.remove()
-  const message = `The log in ${path} cannot be opened: file is not a database.`
+  const message = `The log in ${path} cannot be opened: the file is damaged or was not written by Tidings.`
   expect(failureOf(ended)).toMatchObject({ status: 1, code: 'unavailable', message })
 })
 

@@ -1,5 +1,6 @@
 // The command line as operators use it: every command in a process of its own, on every store, with and without `--json`.
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { v7 as newId } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -17,6 +18,10 @@ import { describeEachStore, makeLocation, openTestDatabase, type TestLocation } 
 
 // Every command is a process of its own, and a busy machine starts them slowly.
 vi.setConfig({ testTimeout: 60_000 })
+
+interface Version {
+  readonly version: string
+}
 
 const PII_KEY = Buffer.alloc(32, 7).toString('base64')
 
@@ -74,11 +79,55 @@ describe('the command line', () => {
     ['a missing operand', ['workspace', 'set', 'main'], 'Missing KEY=VALUE…'],
     ['one operand too many', ['workspace', 'show', 'main', 'other'], 'Unexpected argument "other"'],
     ['an unknown role', ['serve', '--role', 'email'], 'Unknown role "email"'],
+    ['a mistyped command', ['wrkspace'], 'Unknown command "wrkspace". Did you mean workspace?'],
+    ['a mistyped command of a family', ['workspace', 'lst'], '"workspace lst". Did you mean workspace list?'],
+    ['a command with a dash', ['workspace-list'], 'Did you mean workspace list?'],
+    ['a mistyped option', ['workspace', 'create', 'shop', '--nme', 'x'], 'Unknown option --nme. Did you mean --name?'],
+    ['a mistyped option of every command', ['workspace', 'list', '--jsn'], 'Did you mean --json?'],
+    ['a mistyped option before the command', ['--jsn', 'workspace', 'list'], 'Did you mean --json?'],
+    ['an option before its command', ['--role', 'http', 'serve'], '--role must stand after the command.'],
+    ['a value of an option that takes none', ['key', 'generate', 'a', 'data', '--yes=no'], '--yes takes no value.'],
+    ['a command without its required option', ['move'], 'Missing --to.'],
   ]
   it.each(misuses)('refuses %s with exit status 2', async (_what, args, message) => {
     const { status, stdout, stderr } = await run(args)
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect(stderr).toContain(message)
+  })
+
+  it('names everything that is wrong with a command line at once', async () => {
+    const { stderr } = await run(['workspace', 'create', '--nme', 'x', '--name', 'a', '--name', 'b', '--timezone'])
+    expect(stderr.split('\n').slice(0, 3)).toEqual([
+      'tidings: --timezone needs a value. Write one that begins with a dash as --timezone=VALUE.',
+      'Unknown option --nme. Did you mean --name?',
+      '--name can be given only once.',
+    ])
+  })
+
+  it.each(COMMANDS.map(({ name, operands }) => [name, operands] as const))(
+    'refuses an unknown option and an unexpected argument of %s in plain words',
+    async (name, operands) => {
+      const unknown = await run([...name.split(' '), '--colour'])
+      expect(unknown).toMatchObject({ status: 2, stdout: '' })
+      expect(unknown.stderr).toMatch(/^tidings: Unknown option --colour\..*\n(?:.*\n)*Usage: tidings /)
+      if (operands.at(-1)?.endsWith('…')) return
+      const extra = await run([...name.split(' '), ...operands, 'extra'])
+      expect(extra).toMatchObject({ status: 2, stdout: '' })
+      expect(extra.stderr).toContain('Unexpected argument "extra".')
+    },
+  )
+
+  it.each(['-v', '--version'])('prints its version for %s', async (argument) => {
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as Version
+    expect(await run([argument])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' })
+    expect((await runJson([argument], {})).body).toEqual({ version })
+  })
+
+  it('warns of a variable whose name is almost that of a setting', async () => {
+    const { stderr } = await run(['workspace', 'list'], { DATABSE_URL: 'x', DATA_DIR: '/nowhere' })
+    expect(stderr).toContain(
+      'tidings: The environment has DATABSE_URL, which is no setting. Did you mean DATABASE_URL?\n',
+    )
   })
 
   it('prints an error as one object on standard output with --json', async () => {
@@ -94,6 +143,28 @@ describe('the command line', () => {
     for (const name of Object.keys(wrong)) expect(text.stderr).toMatch(new RegExp(`^  ${name} must be `, 'm'))
     expect(failureOf(json)).toMatchObject({ status: 1, code: 'invalid_request' })
     expect(failureOf(json)?.fields.toSorted()).toEqual(Object.keys(wrong).toSorted())
+  })
+
+  it('reports settings that only the machine can refuse together with invalid ones', async () => {
+    const wrong = { HOST: 'nowhere.invalid', DATA_DIR: '/proc/x', PORT: 'abc' }
+    const { status, stderr } = await run(['serve'], wrong)
+    expect(status).toBe(1)
+    expect(stderr.split('\n')).toEqual([
+      'tidings: The environment has 3 invalid settings.',
+      '  PORT must be a port number from 0 to 65535, not "abc"',
+      expect.stringMatching(/^  HOST nowhere\.invalid (?:is an unknown host|cannot be resolved)$/),
+      '  DATA_DIR must be a writable folder, and /proc/x is not: no folder can be made there',
+      '',
+    ])
+  })
+
+  it.each([
+    ['HOST and PORT of a pipeline, which listens nowhere', ['--role', 'pipeline'], { HOST: 'nowhere.invalid' }],
+    ['DATA_DIR if DATABASE_URL is set', ['--role', 'pipeline'], { DATABASE_URL: 'x', DATA_DIR: '/proc/x' }],
+  ])('does not check %s', async (_what, args, environment) => {
+    const ended = await runJson(['serve', ...args], { ...environment, LOG_LEVEL: 'loud' })
+    const invalid = 'DATABASE_URL' in environment ? ['DATABASE_URL'] : []
+    expect(failureOf(ended)?.fields).toEqual([...invalid, 'LOG_LEVEL'])
   })
 
   it('reports a wrong address and a wrong folder at once', async () => {
@@ -189,6 +260,12 @@ describeEachStore('the command line with a store', (kind) => {
     const fields = ['colour', 'email_protection', 'limits.nothing', 'name', 'suspended']
     expect(refused?.fields.toSorted()).toEqual(fields)
     expect((await command('workspace', 'show', 'main')).body).toEqual(before.body)
+    const { stderr } = await run(
+      ['workspace', 'set', 'main', 'timezon=UTC', 'limits.track_event_per_minute=1'],
+      environment,
+    )
+    expect(stderr).toContain('timezon is not a workspace setting; did you mean timezone?')
+    expect(stderr).toContain('did you mean limits.track_events_per_minute?')
   })
 
   it('encrypts emails only with PII_KEY, and does not change their protection once the workspace has users', async () => {
@@ -235,7 +312,7 @@ describeEachStore('the command line with a store', (kind) => {
     expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining(problem) as string })
     await command('workspace', 'create', 'unparked')
     expect((await tokenize('unparked')).status).toBe(0)
-    expect((await command('parked', 'drop', '7')).status).toBe(0)
+    expect((await command('parked', 'drop', '7', '--yes')).status).toBe(0)
     expect((await tokenize('parked')).status).toBe(0)
   })
 
@@ -263,13 +340,17 @@ describeEachStore('the command line with a store', (kind) => {
     expect((await command('workspace', 'set', 'main', 'timezone=Europe/Berlin')).status).toBe(0)
   })
 
-  it('adds and removes categories', async () => {
+  it('adds, lists and removes categories', async () => {
     expect((await command('category', 'add', 'main', 'Offers')).body).toEqual({
       workspace_id: 'main',
       categories: ['Offers'],
     })
     expect((await command('category', 'add', 'main', 'Offers')).body).toMatchObject({ categories: ['Offers'] })
     expect((await command('category', 'add', 'main', 'News')).body).toMatchObject({ categories: ['Offers', 'News'] })
+    const listed = { workspace_id: 'main', categories: ['Offers', 'News'] }
+    expect((await command('category', 'list', 'main')).body).toEqual(listed)
+    expect((await run(['category', 'list', 'main'], environment)).stdout).toBe('Offers\nNews\n')
+    expect(await refusal('category', 'list', 'nobody')).toMatchObject({ status: 1, code: 'not_found' })
     expect((await command('category', 'remove', 'main', 'Offers')).body).toMatchObject({ categories: ['News'] })
     expect(await refusal('category', 'remove', 'main', 'Offers')).toMatchObject({ status: 1, code: 'not_found' })
     for (const name of [' x', 'x ', '__proto__'])
@@ -277,14 +358,14 @@ describeEachStore('the command line with a store', (kind) => {
   })
 
   it('generates a key for one tile', async () => {
-    const { body } = await command('key', 'generate', 'main', 'reports')
+    const { body } = await command('key', 'generate', 'main', 'reports', '--yes')
     expect(body).toEqual({
       workspace_id: 'main',
       tile: 'reports',
       key: expect.stringMatching(/^td_reports_/) as string,
     })
     expect(await refusal('key', 'generate', 'main', 'sales')).toMatchObject({ status: 1, code: 'invalid_request' })
-    expect(await refusal('key', 'generate', 'nobody', 'data')).toMatchObject({ status: 1, code: 'not_found' })
+    expect(await refusal('key', 'generate', 'nobody', 'data', '--yes')).toMatchObject({ status: 1, code: 'not_found' })
   })
 
   it('lists parked entries in pages, and shows one in full', async () => {
@@ -329,9 +410,9 @@ describeEachStore('the command line with a store', (kind) => {
     await command('workspace', 'create', 'later')
     expect((await command('parked', 'replay', '200')).body).toEqual({ position: 200, outcome: 'applied' })
     expect(await refusal('parked', 'replay', '200')).toMatchObject({ status: 1, code: 'not_found' })
-    expect((await command('parked', 'drop', '201')).body).toEqual({ position: 201, outcome: 'dropped' })
-    expect((await run(['parked', 'drop', '101'], environment)).stdout).toBe('The entry at 101 was dropped.\n')
-    expect(await refusal('parked', 'drop', '201')).toMatchObject({ status: 1, code: 'not_found' })
+    expect((await command('parked', 'drop', '201', '--yes')).body).toEqual({ position: 201, outcome: 'dropped' })
+    expect((await run(['parked', 'drop', '101', '--yes'], environment)).stdout).toBe('The entry at 101 was dropped.\n')
+    expect(await refusal('parked', 'drop', '201', '--yes')).toMatchObject({ status: 1, code: 'not_found' })
   })
 })
 

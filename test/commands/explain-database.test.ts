@@ -29,7 +29,7 @@ describe('An unreachable PostgreSQL server', () => {
   it('is reported with its setting, the reason and what to check', async () => {
     expect(await messageOf(`postgres://bob:${SECRET}@127.0.0.1:1/none`)).toBe(
       'tidings: The database cannot be used.\n' +
-        '  DATABASE_URL names a PostgreSQL server at 127.0.0.1:1 that is unreachable (connect ECONNREFUSED 127.0.0.1:1); ' +
+        '  DATABASE_URL names a PostgreSQL server at 127.0.0.1:1 that is unreachable (the connection was refused); ' +
         'check that it is running and that the address is right\n',
     )
   })

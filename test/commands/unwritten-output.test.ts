@@ -10,7 +10,8 @@ import { makeLocation, type TestLocation } from '../support/stores.ts'
 vi.setConfig({ testTimeout: 60_000 })
 
 const START_WAIT_MS = 20_000
-const LOST = 'tidings: the output could not be written: ENOSPC: no space left on device, write.\n'
+const LOST = 'tidings: The output could not be written: the disk is full.'
+const KEYS_LOST = ' The keys of the workspace main are lost: replace them with `tidings key generate`.'
 
 let location: TestLocation
 beforeEach(async ({ skip }) => {
@@ -25,14 +26,14 @@ const startIn = (command: string, environment = {}) => {
 }
 
 it.each([
-  ['standard output', '>/dev/full', LOST],
+  ['standard output', '>/dev/full', `${LOST}${KEYS_LOST}\n`],
   ['standard output and standard error', '>/dev/full 2>/dev/full', ''],
 ])('a server continues, and can be stopped, when the disk of %s is full', async (_, full, expected) => {
   const [port] = await findFreePorts(1)
   const server = startIn(`serve ${full}`, { PORT: String(port), LOG_LEVEL: 'warn' })
   const isMade = async () => (await run(['workspace', 'show', 'main'], environmentOf(location))).status === 0
   await until('the first workspace is made', isMade, START_WAIT_MS)
-  const { body } = await runJson(['key', 'generate', 'main', 'data'], environmentOf(location))
+  const { body } = await runJson(['key', 'generate', 'main', 'data', '--yes'], environmentOf(location))
   const headers = { authorization: basic('main', (body as { key: string }).key) }
   const answer = await fetch(`http://127.0.0.1:${port}/v1/customer/main?customer_id=nobody`, { headers })
   expect(answer.status).toBe(404)
@@ -43,5 +44,5 @@ it.each([
 it('a command reports that its output is lost, and fails', async () => {
   await run(['workspace', 'create', 'main'], environmentOf(location))
   const { status, stderr } = await startIn('workspace list >/dev/full').ended
-  expect({ status, stderr }).toEqual({ status: 1, stderr: LOST })
+  expect({ status, stderr }).toEqual({ status: 1, stderr: `${LOST}\n` })
 })

@@ -76,7 +76,7 @@ describe('On a disk without space for the file', () => {
   it('a command reports that the disk is full, not that the store is damaged', async () => {
     const ended = await runWithoutSpace(['workspace', 'list'], dataDir(), SMALLEST_KIB)
     const path = join(dataDir(), 'state.db')
-    const stderr = `tidings: The store: ${path} cannot be opened: database or disk is full.\n`
+    const stderr = `tidings: The store failed: ${path} cannot be opened: the disk is full.\n`
     expect(ended).toEqual({ status: 1, stdout: '', stderr })
   })
 

@@ -20,7 +20,7 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Runs one command to its end. From this process's environment it gets only the path to programs. */
+/** Runs one command to its end. From this process's environment it gets only the path to programs, and a free port. */
 export async function run(args: readonly string[], environment: Environment = {}, bin = BIN): Promise<Ended> {
   const running = start(args, environment, bin)
   return running.ended
@@ -61,7 +61,7 @@ export interface RunningProgram {
 
 export function start(args: readonly string[], environment: Environment, bin = BIN): RunningProgram {
   const child = spawn(bin, args, {
-    env: { PATH: process.env['PATH'] ?? '', ...environment },
+    env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   endWithTests(child)

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import type { Config } from '../../app/config.ts'
 import { AppError } from '../../core/app-error.ts'
+import { counted } from '../../core/phrases/counted.ts'
 import { requireStore } from '../../app/data-dir.ts'
 import type { Command } from '../command.ts'
 import { restoreBackup } from './restore-backup.ts'
@@ -22,7 +23,7 @@ const backup: Command = {
     const file = toFile(name)
     requireStore(config.dataDir)
     const bytes = await writeBackup(config.dataDir, file)
-    print({ json: { file, bytes }, text: `${file} (${bytes} bytes)\n` })
+    print({ json: { file, bytes }, text: `${file} (${counted(bytes, 'byte')})\n` })
   },
 }
 

@@ -22,6 +22,7 @@ import { findTables } from '../../store/migrations.ts'
 import { statePathOf } from '../../store/open-database.ts'
 import { copyState, sealBackup } from '../../store/sqlite/sqlite-backup.ts'
 import { openSqliteDatabase } from '../../store/sqlite/sqlite-database.ts'
+import { systemProblem } from '../../core/phrases/system-problem.ts'
 import { explainDiskError } from './explain-disk-error.ts'
 
 /**
@@ -73,7 +74,10 @@ function refuseUnwritable(folder: string): void {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
   } catch (error) {
-    throw new AppError('invalid_request', `Files cannot be written in ${folder} (${messageOf(error)}).`)
+    throw new AppError(
+      'invalid_request',
+      `Files cannot be written in ${folder}: ${systemProblem(error) ?? messageOf(error)}.`,
+    )
   }
 }
 

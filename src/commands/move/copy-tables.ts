@@ -1,4 +1,5 @@
 // Copies tables of an embedded store into PostgreSQL, and compares source and target row by row.
+import { counted } from '../../core/phrases/counted.ts'
 import {
   findMoveProgress,
   forgetMoveProgress,
@@ -34,7 +35,7 @@ export async function copyTable(table: CopiedTable, target: Database, progress: 
   const all = countRows(table)
   const pages = readPages(table)
   const before = await findMoveProgress(target, source)
-  const show = ({ rows }: RowsDigest) => progress.show(`${source}: ${rows} of ${all} rows moved`)
+  const show = ({ rows }: RowsDigest) => progress.show(`${source}: ${rows} of ${counted(all, 'row')} moved`)
   const from = before && skipCopied(pages, before)
   if (from) return copyPages({ table, target, pages, show }, from)
   await target.write(async (store) => {
@@ -87,7 +88,7 @@ async function copyPages({ table, target, pages, show }: TableCopy, start: RowsD
 /** Adds the table and the row range to an error of the database. */
 function withLocation(error: unknown, { source }: CopiedTable, { rows }: RowsDigest): unknown {
   if (!(error instanceof StoreError)) return error
-  const where = `in ${source}, after the first ${rows} rows`
+  const where = `in ${source}, after the first ${counted(rows, 'row')}`
   return new StoreError(error.reason, error.driverCode, `${error.message}, ${where}`)
 }
 
@@ -109,12 +110,12 @@ export async function compareTable(table: CopiedTable, target: Database, progres
     wanted = addPage(wanted, page.rows)
     found = addPage(found, await readTargetPage(target, table, page))
     last = page.last
-    progress.show(`${table.source}: ${wanted.rows} rows compared`)
+    progress.show(`${table.source}: ${counted(wanted.rows, 'row')} compared`)
   }
   found = { ...found, rows: found.rows + (await countRowsAfter(target, table, last)) }
   const isEqual = wanted.rows === found.rows && wanted.checksum === found.checksum
   if (!isEqual) await target.write((store) => forgetMoveProgress(store, table.source))
-  const difference = `differs: ${wanted.rows} rows in the source, ${found.rows} in the target`
-  progress.done(`${table.source}: ${isEqual ? `${wanted.rows} rows moved and compared` : difference}`)
+  const difference = `differs: ${counted(wanted.rows, 'row')} in the source, ${found.rows} in the target`
+  progress.done(`${table.source}: ${isEqual ? `${counted(wanted.rows, 'row')} moved and compared` : difference}`)
   return { table: table.source, source: wanted, target: found, isEqual }
 }

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { ConfigError, readConfig, type Config } from '../../app/config.ts'
 import { AppError, type Fault } from '../../core/app-error.ts'
+import { counted } from '../../core/phrases/counted.ts'
 import { toIso } from '../../core/time-value.ts'
 import { withoutPassword } from '../../store/postgres/without-password.ts'
 import type { Command, CommandCall, CommandOutput } from '../command.ts'
@@ -114,17 +115,27 @@ function toText(move: FinishedMove, locations: { readonly from: string; readonly
   const names = Math.max(...tables.map(({ table }) => table.length))
   const numbers = Math.max(...tables.map(({ source }) => String(source.rows).length))
   const lines = tables.map(({ table, source, target, isEqual }) => {
-    const found = isEqual ? 'equal' : `DIFFERS: the target has ${target.rows} rows, ${shortened(target.checksum)}`
-    const count = `${String(source.rows).padStart(numbers)} rows`
+    const found = isEqual
+      ? 'equal'
+      : `DIFFERS: the target has ${counted(target.rows, 'row')}, ${shortened(target.checksum)}`
+    const count = `${String(source.rows).padStart(numbers)} ${source.rows === 1 ? 'row ' : 'rows'}`
     return `${table.padEnd(names)}  ${count}  ${shortened(source.checksum)}  ${found}`
   })
   for (const { workspaceId, cells, differingCells } of statistics) {
-    const found = `${cells} cells; ${differingCells} cells differ`
+    const found = `${counted(cells, 'cell')}; ${counted(differingCells, 'cell differs', 'cells differ')}`
     lines.push(`statistics of ${workspaceId} recounted: ${found}`)
   }
-  lines.push(`${copiedRows} rows copied in ${(copiedMs / 1000).toFixed(1)} s, ${rowsPerSecond(move)} per second`)
-  if (uploadsRolledBack > 0) lines.push(`${uploadsRolledBack} interrupted coupon uploads were rolled back.`)
-  if (parkedEntries > 0) lines.push(`${parkedEntries} parked entries are also parked in the target.`)
+  lines.push(
+    `${counted(copiedRows, 'row')} copied in ${(copiedMs / 1000).toFixed(1)} s, ${rowsPerSecond(move)} per second`,
+  )
+  if (uploadsRolledBack > 0) {
+    const uploads = counted(uploadsRolledBack, 'interrupted coupon upload was', 'interrupted coupon uploads were')
+    lines.push(`${uploads} rolled back.`)
+  }
+  if (parkedEntries > 0) {
+    const entries = counted(parkedEntries, 'parked entry is', 'parked entries are')
+    lines.push(`${entries} also parked in the target.`)
+  }
   return [...lines, ...conclusion(move, locations), ''].join('\n')
 }
 

@@ -3,6 +3,7 @@
 // of its log, empties its staging table and rolls back interrupted uploads.
 import type { Config } from '../../app/config.ts'
 import { AppError } from '../../core/app-error.ts'
+import { counted } from '../../core/phrases/counted.ts'
 import { continueAfter } from '../../log/continue-log.ts'
 import { openLogReader } from '../../log/open-log.ts'
 import { POSTGRES_KEYS_TABLE } from '../../log/postgres/postgres-log-table.ts'
@@ -107,7 +108,7 @@ async function beginMove(target: Database, to: Config, { name }: PreparedStore):
 async function refusePipelines(store: Store): Promise<void> {
   const pipelines = await countPipelines(store)
   if (pipelines === 0) return
-  const what = `${pipelines} ${pipelines === 1 ? 'pipeline is' : 'pipelines are'} running on the target`
+  const what = `${counted(pipelines, 'pipeline is', 'pipelines are')} running on the target`
   throw new AppError('conflict', `${what}. Stop all its processes; a killed one still counts for a few seconds.`)
 }
 
@@ -170,9 +171,9 @@ async function compareStatistics(target: Database, progress: Progress): Promise<
   const compared: StatisticsComparison[] = []
   for (const { workspace } of await listWorkspaces(target)) {
     const { cells, users, differingCells } = await verifyStatistics(target, workspace.id, ({ users, facts }) =>
-      progress.show(`statistics of ${workspace.id}: ${users} users, ${facts} facts counted`),
+      progress.show(`statistics of ${workspace.id}: ${counted(users, 'user')}, ${counted(facts, 'fact')} counted`),
     )
-    progress.done(`statistics of ${workspace.id}: ${users} users counted`)
+    progress.done(`statistics of ${workspace.id}: ${counted(users, 'user')} counted`)
     compared.push({ workspaceId: workspace.id, cells, differingCells, isEqual: differingCells === 0 })
   }
   return compared

@@ -3,6 +3,7 @@
 import type { Config } from '../../app/config.ts'
 import { refuseForeignLog } from '../../app/refuse-foreign-log.ts'
 import { AppError } from '../../core/app-error.ts'
+import { counted } from '../../core/phrases/counted.ts'
 import type { LogReader } from '../../log/event-log.ts'
 import { openLogReader } from '../../log/open-log.ts'
 import { LogFollower } from '../../pipeline/follower/follow-log.ts'
@@ -97,7 +98,7 @@ async function follow(database: Database, logReader: LogReader, progress: Progre
     onBatch({ entries, parked }) {
       applied += entries + parked
       progressedAt = performance.now()
-      progress.show(`log: ${applied} entries applied`)
+      progress.show(`log: ${counted(applied, 'entry', 'entries')} applied`)
     },
     onFailure: (error) => (lastFailure = error),
   })
@@ -111,6 +112,6 @@ async function follow(database: Database, logReader: LogReader, progress: Progre
   } finally {
     await follower.stop()
   }
-  if (applied > 0) progress.done(`log: ${applied} entries applied`)
+  if (applied > 0) progress.done(`log: ${counted(applied, 'entry', 'entries')} applied`)
   return applied
 }

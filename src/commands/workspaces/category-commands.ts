@@ -1,9 +1,20 @@
-// `category add|remove`: changes the email preference categories of a workspace.
+// `category list|add|remove`: shows and changes the email preference categories of a workspace.
 import { AppError } from '../../core/app-error.ts'
 import { addCategory, type WorkspaceSettings } from '../../core/workspace.ts'
 import { lockWorkspaces, saveSettings } from '../../store/workspaces/workspaces.ts'
-import type { Command, CommandCall } from '../command.ts'
+import type { Command, CommandCall, CommandOutput } from '../command.ts'
 import { requireWorkspace, withStore } from '../with-store.ts'
+
+const list: Command = {
+  name: 'category list',
+  operands: ['ID'],
+  options: {},
+  summary: 'Lists the email preference categories of a workspace.',
+  async run({ config, operands: [id = ''], print }) {
+    const { workspace } = await withStore(config, (database) => requireWorkspace(database, id))
+    print(toOutput(id, workspace.categories))
+  },
+}
 
 const add: Command = {
   name: 'category add',
@@ -32,7 +43,7 @@ const remove: Command = {
     }),
 }
 
-export const categoryCommands: readonly Command[] = [add, remove]
+export const categoryCommands: readonly Command[] = [list, add, remove]
 
 async function changeCategories(
   { config, operands: [id = '', name = ''], print }: CommandCall,
@@ -47,5 +58,9 @@ async function changeCategories(
       return changed
     })
   })
-  print({ json: { workspace_id: id, categories }, text: categories.map((category) => `${category}\n`).join('') })
+  print(toOutput(id, categories))
+}
+
+function toOutput(id: string, categories: readonly string[]): CommandOutput {
+  return { json: { workspace_id: id, categories }, text: categories.map((category) => `${category}\n`).join('') }
 }

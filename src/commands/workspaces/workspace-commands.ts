@@ -1,10 +1,12 @@
 // `workspace create|list|show|set`: creates workspaces, and shows and changes their settings. Keys are printed only once.
+import { findClosest } from '../../app/closest-name.ts'
 import type { Config } from '../../app/config.ts'
 import { AppError, type Fault } from '../../core/app-error.ts'
 import { toIso } from '../../core/time-value.ts'
 import {
   changeSettings,
   DEFAULT_SETTINGS,
+  SETTING_KEYS,
   WORKSPACE_ID,
   type Workspace,
   type WorkspaceSettings,
@@ -29,7 +31,7 @@ const create: Command = {
   async run({ config, operands: [id = ''], option, print }) {
     const settings = initialSettings(id, { name: option('name'), timezone: option('timezone') })
     const made = await withPreparedStore(config, (database) => createWorkspace(database, id, settings, Date.now()))
-    print({ json: toKeysBody(made), text: `${toKeysText(made)}\n` })
+    print({ json: toKeysBody(made), text: `${toKeysText(made)}\n`, ifUnwritten: ifKeysUnwritten(made) })
   },
 }
 
@@ -84,6 +86,11 @@ export function toKeysBody({ id, dataKey, reportsKey }: NewWorkspace) {
 
 export function toKeysText({ id, dataKey, reportsKey }: NewWorkspace): string {
   return [`workspace id  ${id}`, `data key      ${dataKey}`, `reports key   ${reportsKey}`].join('\n')
+}
+
+/** What to do if nobody has read the keys. */
+export function ifKeysUnwritten({ id }: NewWorkspace): string {
+  return `The keys of the workspace ${id} are lost: replace them with \`tidings key generate\`.`
 }
 
 function initialSettings(id: string, given: Readonly<Record<string, string | undefined>>): WorkspaceSettings {
@@ -143,10 +150,16 @@ function readAssignments(assignments: readonly string[]): { texts: Record<string
   for (const assignment of assignments) {
     const [, key, text] = /^([^=]+)=(.*)$/s.exec(assignment) ?? []
     if (key === undefined || text === undefined) faults.push({ field: assignment, problem: 'must be KEY=VALUE' })
+    else if (!SETTING_KEYS.includes(key)) faults.push({ field: key, problem: unknownProblem(key) })
     else if (texts.has(key)) faults.push({ field: key, problem: 'can be given only once' })
     else texts.set(key, text)
   }
   return { texts: Object.fromEntries(texts), faults }
+}
+
+function unknownProblem(key: string): string {
+  const closest = findClosest(key, SETTING_KEYS)
+  return closest === undefined ? 'is not a workspace setting' : `is not a workspace setting; did you mean ${closest}?`
 }
 
 function toSettingsBody(workspace: Workspace) {

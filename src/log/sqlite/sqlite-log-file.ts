@@ -1,6 +1,7 @@
 // Opens the SQLite file of the embedded log and creates its tables. One thread writes it; any number of connections read it.
 import SqliteFile from 'better-sqlite3'
 import { AppError } from '../../core/app-error.ts'
+import { problemOfCode } from '../../core/phrases/system-problem.ts'
 import { RECORD_BATCH_TABLES } from './record-batches.ts'
 import { LOG_KEY_TABLES } from './sqlite-log-keys.ts'
 
@@ -32,7 +33,10 @@ export function openLogForWriting(path: string): SqliteFile.Database {
     return prepareForWriting(path)
   } catch (error) {
     if (!(error instanceof SqliteFile.SqliteError)) throw error
-    throw new AppError('unavailable', `The log in ${path} cannot be opened: ${error.message}.`)
+    throw new AppError(
+      'unavailable',
+      `The log in ${path} cannot be opened: ${problemOfCode(error.code) ?? error.message}.`,
+    )
   }
 }
 

@@ -4,6 +4,7 @@ import { Pool, types, type CustomTypesConfig, type PoolClient, type PoolConfig }
 import { AppError } from '../../core/app-error.ts'
 import { codeOf } from '../../core/thrown.ts'
 import { TransactionTimedOut, StoreError, Unreachable } from '../store.ts'
+import { NETWORK_PROBLEMS } from '../../core/phrases/system-problem.ts'
 
 const POSTGRES_INT8 = types.builtins.INT8
 const UNIQUE_VIOLATION = '23505'
@@ -128,7 +129,7 @@ function fromPostgresError(error: unknown): unknown {
   const message = (error instanceof Error && error.message) || code
   if (code === IDLE_IN_TRANSACTION_TIMEOUT) return new TransactionTimedOut()
   if (code === UNIQUE_VIOLATION) return new StoreError('unique', code, message)
-  if (UNREACHABLE.test(code)) return new Unreachable(message)
+  if (UNREACHABLE.test(code)) return new Unreachable(NETWORK_PROBLEMS[code] ?? message)
   if (REPEATABLE.has(code) || TIMED_OUT.has(code)) return new StoreError('busy', code, message)
   return new StoreError(BROKEN.test(code) ? 'broken' : 'other', code, message)
 }

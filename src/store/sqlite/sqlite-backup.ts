@@ -2,6 +2,7 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import SqliteFile from 'better-sqlite3'
+import { systemProblem } from '../../core/phrases/system-problem.ts'
 
 /** `tdng`: marks an SQLite file as a backup of Tidings. */
 const BACKUP_ID = 0x74646e67
@@ -41,13 +42,13 @@ export function backupProblem(path: string): string | undefined {
         return 'was made by a newer version of Tidings'
       }
       const found = file.pragma('integrity_check(1)', { simple: true })
-      return found === 'ok' ? undefined : `is damaged: ${String(found)}`
+      return found === 'ok' ? undefined : 'is damaged'
     } finally {
       file.close()
     }
   } catch (error) {
     if (!(error instanceof SqliteFile.SqliteError)) throw error
-    return error.code === 'SQLITE_NOTADB' ? 'is not a Tidings backup' : `cannot be read: ${error.message}`
+    return error.code === 'SQLITE_NOTADB' ? 'is not a Tidings backup' : `cannot be read: ${systemProblem(error)}`
   }
 }
 

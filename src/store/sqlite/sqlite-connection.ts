@@ -1,6 +1,7 @@
 // One connection to the SQLite file of the state, on the thread that opens it. Caches prepared statements.
 import SqliteFile from 'better-sqlite3'
 import { StoreError } from '../store.ts'
+import { problemOfCode } from '../../core/phrases/system-problem.ts'
 
 /** The most prepared statements that a connection caches; beyond it, the cache is emptied. */
 const PREPARED_STATEMENTS_MAX = 500
@@ -103,19 +104,14 @@ function prepare(file: SqliteFile.Database, { readOnly, durable, pageCacheKib = 
 /** The file or the machine fails, not the statement. */
 const BROKEN = /^SQLITE_(?:FULL|IOERR|NOMEM|READONLY|CANTOPEN|CORRUPT|NOTADB|PERM|AUTH|PROTOCOL)/
 
-/** SQLite's code when the disk has no room for the `-shm` file. It looks like a failing disk. */
-const NO_ROOM_FOR_SHM = 'SQLITE_IOERR_SHMSIZE'
-/** SQLite's message when the disk has no room for the file itself. */
-const NO_ROOM = 'database or disk is full'
-
 function toStoreError(error: unknown): unknown {
   if (!(error instanceof SqliteFile.SqliteError)) return error
-  const { code } = error
-  const message = code === NO_ROOM_FOR_SHM ? NO_ROOM : error.message
+  const { code, message } = error
   if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') {
     return new StoreError('unique', code, message)
   }
   const isBusy = code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')
   if (isBusy) return new StoreError('busy', code, message)
-  return new StoreError(BROKEN.test(code) ? 'broken' : 'other', code, message)
+  if (BROKEN.test(code)) return new StoreError('broken', code, problemOfCode(code) ?? message)
+  return new StoreError('other', code, message)
 }

@@ -1,0 +1,70 @@
+// Checks the scripts of `completion` in the shells for which they are written.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { COMMANDS } from '../../src/commands/commands.ts'
+import { SHELLS } from '../../src/commands/completion/completion-scripts.ts'
+import { run, runJson } from '../support/program.ts'
+
+/** Sources the script from standard input, and prints what completes the words of its arguments. */
+const DRIVERS = {
+  bash: 'eval "$(cat)"; COMP_WORDS=(tidings "$@"); COMP_CWORD=$#; _tidings; printf "%s\\n" "${COMPREPLY[@]}"',
+  zsh: [
+    'compdef() { :; }; compadd() { shift; print -rl -- ${(M)@:#$PREFIX*}; }; _files() { :; }',
+    'eval "$(cat)"; words=(tidings "$@"); CURRENT=$#words; PREFIX=$words[-1]; _tidings',
+  ].join('; '),
+  // The last word is quoted, so that an empty one counts.
+  fish: `source -; complete --do-complete "tidings $argv[1..-2] $argv[-1]" | string replace -r '\\t.*' ''`,
+} as const
+
+const FAMILIES = [...new Set(COMMANDS.map(({ name }) => name.split(' ')[0] ?? ''))]
+const OF_ALL = ['--json', '--help', '--version']
+
+const lines: [typed: string[], completed: string[]][] = [
+  [[''], FAMILIES],
+  [['wor'], ['workspace']],
+  [['--v'], ['--version']],
+  [
+    ['workspace', ''],
+    ['create', 'list', 'show', 'set'],
+  ],
+  [
+    ['workspace', 'create', 'shop', '--'],
+    ['--name', '--timezone', ...OF_ALL],
+  ],
+  [['workspace', 'create', '--name', 'The Shop', 'shop', '--tim'], ['--timezone']],
+  [
+    ['serve', '--role', ''],
+    ['http', 'pipeline'],
+  ],
+  [['--json', 'key', 'gen'], ['generate']],
+  [
+    ['key', 'generate', 'main', ''],
+    ['data', 'reports'],
+  ],
+  [['key', 'generate', 'main', 'data', '--y'], ['--yes']],
+  [['completion', ''], [...SHELLS]],
+]
+
+describe.each(SHELLS)('completion in %s', (shell) => {
+  let script: string
+  beforeAll(async () => void (script = (await run(['completion', shell])).stdout))
+
+  it.for(lines)('of %j', ([typed, completed], { skip }) => {
+    skip(spawnSync(shell, ['-c', 'true']).error !== undefined, `${shell} is not installed`)
+    const separator = shell === 'fish' ? [] : [shell]
+    const args = ['-c', DRIVERS[shell], ...separator, ...typed]
+    const output = execFileSync(shell, args, { input: script, encoding: 'utf8' })
+    expect(output.split('\n').filter(Boolean).toSorted()).toEqual(completed.toSorted())
+  })
+
+  it('is in the JSON output too', async () => {
+    expect((await runJson(['completion', shell], {})).body).toEqual({ shell, script })
+  })
+
+  it('names every command and option', () => {
+    for (const { name, options } of COMMANDS) {
+      expect(script).toContain(name)
+      for (const option of Object.keys(options)) expect(script).toContain(`--${option}`)
+    }
+  })
+})
