@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { listenAt } from '../../src/app/machine-faults.ts'
 
 const HOST = '127.0.0.1'
 const CHECK_EVERY_MS = 500
@@ -27,7 +28,7 @@ export interface Balancer {
   stop(): Promise<void>
 }
 
-/** Rejects if the port is in use. */
+/** Rejects with ConfigError if the port cannot be used. */
 export async function startBalancer(port: number): Promise<Balancer> {
   const all = new Set<string>()
   const ready = new Set<string>()
@@ -37,8 +38,9 @@ export async function startBalancer(port: number): Promise<Balancer> {
     const candidates = ready.size > 0 ? ready : all
     void forward(client, rotate(candidates), (target) => ready.delete(target))
   })
-  server.listen(port, HOST)
-  await once(server, 'listening')
+  await listenAt({ host: HOST, port }, async (address) => {
+    await once(server.listen(address), 'listening')
+  })
   const stopping = new AbortController()
   const watch = async (target: string) => {
     while (!stopping.signal.aborted) {

@@ -9,16 +9,24 @@ export type ClusterLog = (typeof LOGS)[number]
 const PROCESSES_MAX = 16
 
 const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: string])[] = [
-  ['PORT', '8080', 'The port of the balancer on 127.0.0.1; 0 takes a free one.'],
+  [
+    'PORT',
+    '8080',
+    'The port of the balancer on 127.0.0.1. 0 takes a free one, and so does the default if it is in use.',
+  ],
   [
     'DATABASE_URL',
     'none',
-    'A PostgreSQL database. Without it the script creates one at postgres://postgres@127.0.0.1:5432:',
+    'A PostgreSQL database to use and keep. Without it the script creates one at postgres://postgres@127.0.0.1:5432,',
   ],
-  ['', '', 'tidings_cluster, or tidings_cluster_jetstream, because a database belongs to one log.'],
+  ['', '', 'and drops it at the end with the log.'],
   ['CLUSTER_LOG', 'automatic', 'jetstream or postgres; by default jetstream if nats-server is installed.'],
   ['NATS_SERVER', 'nats-server', 'The NATS server program.'],
-  ['DATA_DIR', './data/cluster', 'The folder of the NATS servers: the log, and their diagnostics.'],
+  [
+    'DATA_DIR',
+    './data/cluster',
+    'The folder of the NATS servers: the log, and their diagnostics. Kept only with DATABASE_URL.',
+  ],
   ['CLUSTER_HTTP', '2', `Processes that serve requests, 1 to ${PROCESSES_MAX}.`],
   ['CLUSTER_PIPELINES', '2', `Processes that follow the log, 1 to ${PROCESSES_MAX}.`],
   ['LOG_LEVEL', 'warn', 'Diagnostics of all processes, on standard error.'],
@@ -29,7 +37,7 @@ export const HELP = [
   'Usage: npm run cluster',
   '',
   'Starts a cluster of Tidings on this machine, for development: HTTP processes behind a small balancer, pipelines, and three',
-  'NATS servers if nats-server is installed. PostgreSQL must be running. Ctrl-C stops everything that it started.',
+  'NATS servers if nats-server is installed. PostgreSQL must be running. Ctrl-C stops everything that it started and removes its data.',
   'See docs/cluster.md.',
   '',
   ...VARIABLES.map(([name, fallback, meaning]) => `  ${name.padEnd(18)} ${fallback.padEnd(15)} ${meaning}`),
@@ -38,6 +46,8 @@ export const HELP = [
 
 export interface ClusterSettings {
   readonly port: number
+  /** Whether PORT is set: then no other port will do. */
+  readonly isPortChosen: boolean
   readonly databaseUrl: string | undefined
   /** Undefined: jetstream if nats-server is installed, else postgres. */
   readonly log: ClusterLog | undefined
@@ -64,6 +74,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   if (name !== '' && log === undefined) throw new Error(`CLUSTER_LOG must be one of ${LOGS.join(', ')}.`)
   return {
     port,
+    isPortChosen: text('PORT', '') !== '',
     databaseUrl,
     log,
     natsServer: text('NATS_SERVER', 'nats-server'),

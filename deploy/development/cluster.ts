@@ -1,11 +1,13 @@
 // `npm run cluster`: starts a cluster of Tidings on this machine, for development, and stops it in order.
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ConfigError } from '../../src/app/config.ts'
 import { withoutPassword } from '../../src/store/postgres/without-password.ts'
 import { startBalancer, type Balancer } from './balancer.ts'
 import { HELP, readSettings, type ClusterLog, type ClusterSettings } from './cluster-settings.ts'
-import { findNatsServer, planNatsCluster, type NatsPlan } from './nats-cluster.ts'
-import { prepareDatabase } from './prepare-database.ts'
+import { findNatsServer, planNatsCluster } from './nats-cluster.ts'
+import { checkDatabase, OwnDatabase } from './prepare-database.ts'
 import { RunningCluster } from './running-cluster.ts'
 import type { StartedProgram } from './started-program.ts'
 import { createKeys, planProcesses, waitUntilStarted, WORKSPACE_ID, type WorkspaceKeys } from './tidings-processes.ts'
@@ -18,7 +20,7 @@ else await run()
 /** Runs until a signal ends it. */
 async function run(): Promise<void> {
   const cluster = new RunningCluster()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     // The terminal and npm may both send it.
     process.on(signal, () => void cluster.stop().then(() => process.exit(0)))
   }
@@ -35,10 +37,12 @@ async function run(): Promise<void> {
 /** Starts everything. Returns the text that says how to use it. */
 async function start(cluster: RunningCluster, settings: ClusterSettings): Promise<string> {
   // Starts first, so that nothing is created if the port is in use. It must also stop first, so it is added to the cluster last.
-  const balancer = await startBalancer(settings.port)
-  const nats = await planNats(settings)
-  const log: ClusterLog = nats ? 'jetstream' : 'postgres'
-  const databaseUrl = await prepareDatabase(settings.databaseUrl, log)
+  const balancer = await openBalancer(settings)
+  const natsServer = findNats(settings)
+  const log: ClusterLog = natsServer === undefined ? 'postgres' : 'jetstream'
+  const databaseUrl = await prepareDatabase(cluster, settings)
+  const nats =
+    natsServer === undefined ? undefined : await planNatsCluster(natsServer, makeLogFolder(cluster, settings))
   const environment = { DATABASE_URL: databaseUrl, NATS_URL: nats?.url ?? '', LOG_LEVEL: settings.logLevel }
   const natsServers = nats ? await cluster.startGroup(nats.servers) : []
   // The first command also creates the tables.
@@ -60,11 +64,43 @@ async function start(cluster: RunningCluster, settings: ClusterSettings): Promis
   return describe(log, rows, balancer.url, keys)
 }
 
-/** Undefined if the log is in PostgreSQL. */
-async function planNats({ log, natsServer, dataDir }: ClusterSettings): Promise<NatsPlan | undefined> {
+/** The default port may be in use by a server of this checkout: then another one does as well. */
+async function openBalancer({ port, isPortChosen }: ClusterSettings): Promise<Balancer> {
+  try {
+    return await startBalancer(port)
+  } catch (error) {
+    if (isPortChosen || !(error instanceof ConfigError)) throw error
+    process.stderr.write(`Port ${port} cannot be used, so the balancer takes a free one.\n`)
+    return startBalancer(0)
+  }
+}
+
+/** The URL of the database. Its own one is dropped when the cluster stops. */
+async function prepareDatabase(cluster: RunningCluster, { databaseUrl }: ClusterSettings): Promise<string> {
+  if (databaseUrl !== undefined) {
+    await checkDatabase(databaseUrl)
+    return databaseUrl
+  }
+  const own = new OwnDatabase()
+  cluster.add(own)
+  await own.create()
+  return own.url
+}
+
+/** The folder of the NATS servers. A log belongs to its tables, so it is removed with the cluster's own database. */
+function makeLogFolder(cluster: RunningCluster, { databaseUrl, dataDir }: ClusterSettings): string {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  if (databaseUrl !== undefined) return dataDir
+  const folder = mkdtempSync(join(dataDir, 'run-'))
+  cluster.add({ stop: async () => rmSync(folder, { recursive: true, force: true }) })
+  return folder
+}
+
+/** The NATS server program; undefined if the log is in PostgreSQL. */
+function findNats({ log, natsServer }: ClusterSettings): string | undefined {
   if (log === 'postgres') return undefined
   const program = findNatsServer(natsServer)
-  if (program !== undefined) return planNatsCluster(program, dataDir)
+  if (program !== undefined) return program
   const missing = `${natsServer} was not found`
   if (log === 'jetstream') throw new Error(`${missing}: install it, set NATS_SERVER, or CLUSTER_LOG=postgres.`)
   process.stderr.write(`${missing}, so the log is in PostgreSQL.\n`)

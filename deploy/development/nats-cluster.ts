@@ -1,7 +1,7 @@
-// Plans three NATS servers on free ports. Their folder keeps the log from one start to the next. It starts nothing.
+// Plans three NATS servers on free ports. It starts nothing.
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { ProgramPlan } from './started-program.ts'
@@ -22,9 +22,8 @@ export interface NatsPlan {
   readonly servers: readonly ProgramPlan[]
 }
 
-/** Rejects if the servers of an earlier start still use the folder. */
+/** Rejects if the servers of an earlier start still use the folder, which must exist. */
 export async function planNatsCluster(program: string, folder: string): Promise<NatsPlan> {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
   for (const name of NAMES) refuseRunning(name, pidFileOf(folder, name))
   const ports = await findFreePorts(NAMES.length * 2)
   const addresses = ports.map((port) => `nats://${HOST}:${port}`)

@@ -29,8 +29,9 @@ export class RunningCluster {
     )
   }
 
-  /** Adds a part that this script runs itself, as a group. */
+  /** Adds a part of this script, as a group. Throws if the cluster is stopping: the caller must not make the part then. */
   add(part: Stoppable): void {
+    if (this.isStopping) throw new Error('The cluster is stopping.')
     this.#groups.push([part])
   }
 

@@ -1,10 +1,13 @@
 // `npm run cluster`, started as a developer does: all processes start, the balancer forwards requests, and one process may die.
 import { once } from 'node:events'
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Client } from 'pg'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { readConfig } from '../../src/app/config.ts'
 import { HELP, readSettings } from '../../deploy/development/cluster-settings.ts'
 import { describeWithNats } from '../support/nats-servers.ts'
 import { basic, start, type Environment, type RunningProgram } from '../support/program.ts'
@@ -14,6 +17,8 @@ import { describeOnPostgres, makeLocation, type TestLocation } from '../support/
 // Eight programs start while other suites use the machine.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
+const SCRIPT = fileURLToPath(new URL('../../deploy/development/cluster.ts', import.meta.url))
+const DEFAULT_PORT = readConfig({}).port
 const START_WAIT_MS = 60_000
 const WAIT_MS = 20_000
 
@@ -60,6 +65,55 @@ function describeCluster(log: string, natsServers: number): void {
   })
 }
 
+describeOnPostgres('a cluster without DATABASE_URL', () => {
+  const startAlone = (environment: Environment) => start([SCRIPT], { PORT: '0', ...environment }, process.execPath)
+  const findOwn = async ({ child }: RunningProgram) => {
+    const client = new Client({ connectionString: 'postgres://postgres@127.0.0.1:5432/postgres' })
+    await client.connect()
+    const own = `tidings_cluster_${child.pid}_%`
+    const { rows } = await client.query('select datname from pg_database where datname like $1', [own])
+    await client.end()
+    return rows.length
+  }
+
+  it('drops its own database after a signal, even one that comes while it starts', async () => {
+    const script = startAlone({ CLUSTER_LOG: 'postgres' })
+    await until(
+      'it has made its database',
+      async () => hasEnded(script) || (await findOwn(script)) === 1,
+      START_WAIT_MS,
+    )
+    const { status } = await script.stop()
+    expect({ status, left: await findOwn(script) }).toEqual({ status: 0, left: 0 })
+  })
+
+  it('removes its own database and its log if it cannot start', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tidings-cluster-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const script = startAlone({ CLUSTER_LOG: 'jetstream', NATS_SERVER: 'true', DATA_DIR: folder })
+    const { status, stderr } = await script.ended
+    expect(stderr).toContain('does not start: ')
+    expect({ status, left: await findOwn(script), files: readdirSync(folder) }).toEqual({
+      status: 1,
+      left: 0,
+      files: [],
+    })
+  })
+
+  it('takes a free port if the default one is in use', async () => {
+    const holder = createServer().listen(DEFAULT_PORT, '127.0.0.1')
+    // Another program may hold it already.
+    await once(holder, 'listening').catch(() => {})
+    onTestFinished(() => void holder.close())
+    const script = startAlone({ CLUSTER_LOG: 'postgres', PORT: '' })
+    await until('it prints how to use it', () => hasEnded(script) || hasPrintedAll(script), START_WAIT_MS)
+    expect(readPrinted(script).url).not.toContain(`:${DEFAULT_PORT}/`)
+    const { status, stderr } = await script.stop()
+    const sentence = `Port ${DEFAULT_PORT} cannot be used, so the balancer takes a free one.\n`
+    expect({ status, stderr }).toEqual({ status: 0, stderr: sentence })
+  })
+})
+
 describe('the settings of a cluster', () => {
   it('are all listed in its help', () => {
     const asked = new Set<string>()
@@ -94,7 +148,9 @@ describe('the settings of a cluster', () => {
     const { status, stdout, stderr } = await startScript({ ...nowhere, PORT: String(port) }).ended
     other.close()
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
-    expect(stderr).toContain(`address already in use 127.0.0.1:${port}`)
+    expect(stderr).toBe(
+      `The environment has 1 invalid setting.\n  PORT ${port} is in use on 127.0.0.1; choose another port\n`,
+    )
     expect(existsSync(folder)).toBe(false)
   })
 
@@ -107,7 +163,11 @@ describe('the settings of a cluster', () => {
 })
 
 function startScript(environment: Environment): RunningProgram {
-  return start(['run', '--silent', 'cluster'], { npm_config_update_notifier: 'false', ...environment }, 'npm')
+  return start(
+    ['run', '--silent', 'cluster'],
+    { npm_config_update_notifier: 'false', PORT: '0', ...environment },
+    'npm',
+  )
 }
 
 function hasEnded(script: RunningProgram): boolean {
