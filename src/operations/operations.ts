@@ -1,11 +1,13 @@
 // The list of all operations. Routes, validation, limits, the OpenAPI document and the reference page are derived from it.
 import { activateCouponList } from './coupons/activate-coupon-list.ts'
 import { addCoupons } from './coupons/add-coupons.ts'
+import { archiveCampaign } from './campaigns/archive-campaign.ts'
 import { archiveCouponList } from './coupons/archive-coupon-list.ts'
 import { createCampaign } from './campaigns/create-campaign.ts'
 import { createCouponList } from './coupons/create-coupon-list.ts'
 import { createTemplate } from './templates/create-template.ts'
 import { eraseUser } from './users/erase-user.ts'
+import { deleteCampaign } from './campaigns/delete-campaign.ts'
 import { fetchCampaignStats } from './statistics/fetch-campaign-stats.ts'
 import { fetchCouponList } from './coupons/fetch-coupon-list.ts'
 import { findRequest } from './events/find-request.ts'
@@ -20,6 +22,7 @@ import type { Operation } from './operation.ts'
 import { readPreferences } from './preferences/read-preferences.ts'
 import { reportAudience } from './campaigns/report-audience.ts'
 import { reportMessageEvents } from './campaigns/report-message-events.ts'
+import { restoreCampaign } from './campaigns/restore-campaign.ts'
 import { searchTemplates } from './templates/search-templates.ts'
 import { trackEvents } from './events/track-events.ts'
 import { trackUser } from './users/track-user.ts'
@@ -55,5 +58,8 @@ export const OPERATIONS: readonly Operation[] = [
   listCampaigns,
   getCampaign,
   updateCampaign,
+  archiveCampaign,
+  restoreCampaign,
+  deleteCampaign,
   fetchCampaignStats,
 ]

@@ -6,7 +6,7 @@ import { TooBusy, type Database, type SqlTypes, type Store } from './store.ts'
 import { createCampaignEvents } from './campaigns/campaign-events.ts'
 import { createCampaignNames } from './campaigns/campaign-names.ts'
 import { createCampaignActivity } from './campaigns/campaign-activity.ts'
-import { createCampaigns } from './campaigns/campaigns.ts'
+import { addCampaignArchival, createCampaigns } from './campaigns/campaigns.ts'
 import { createCouponLists } from './coupons/coupon-lists.ts'
 import { createCouponUploads } from './coupons/coupon-uploads.ts'
 import { createCoupons } from './coupons/coupons.ts'
@@ -46,6 +46,7 @@ export const MIGRATIONS: Migrations = {
   '0002-kept-cells': createKeptCells,
   '0003-erasures': createErasures,
   '0004-event-retention': addEventRetention,
+  '0002-archived-campaigns': addCampaignArchival,
 }
 
 /** Creates the tables of the first version. A later table needs a migration of its own. */

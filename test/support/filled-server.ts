@@ -63,6 +63,7 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
     get(LISTS_PATH, 'reports'),
     get(`${LISTS_PATH}/${list}`, 'reports'),
     get('/core-services/v1/campaigns', 'reports'),
+    get('/core-services/v1/campaigns?archived=all', 'reports'),
     get(`/core-services/v1/campaigns/${campaign}`, 'reports'),
     ...['VIEW_THROUGH', 'CLICK_THROUGH', 'TOTAL_CONVERSIONS'].flatMap((type) =>
       ['TOTAL', 'UNIQUE'].map((metric) => askStatistics(type, metric)),
@@ -117,7 +118,9 @@ async function fillPreferences(server: TestServer): Promise<void> {
 
 async function fillCampaign(server: TestServer): Promise<string> {
   const goals = [{ name: 'purchase', event: 'Bought', window_hours: 24 }]
-  const campaign = await campaignCallsOf(server).make({ conversion_goals: goals })
+  const campaigns = campaignCallsOf(server)
+  await campaigns.archive(await campaigns.make())
+  const campaign = await campaigns.make({ conversion_goals: goals })
   const reports = reportCallsOf(server)
   const members = [
     { customer_id: 'anna', locale: 'de' },

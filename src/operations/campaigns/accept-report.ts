@@ -13,7 +13,9 @@ import { CampaignPath } from './campaign-body.ts'
 import { claimNames, type Claim } from '../../actions/claim-names.ts'
 import { AcceptedOutput, NoFields, Strict, Text } from '../fields.ts'
 import { defineOperation, type Operation, type OperationRequest, type Partially, type Parts } from '../operation.ts'
-import { requireCampaign } from './require-campaign.ts'
+import { noSuchCampaign, requireCampaign } from './require-campaign.ts'
+import { markReported, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
+import type { Database } from '../../store/store.ts'
 
 export const ReportCustomerId = Text(1, USER_ID_LENGTH_MAX, 'Identifies the user. An unknown user is created.')
 
@@ -93,9 +95,20 @@ async function acceptReport(
   parts: Parts,
   { kind, items, ...named }: AcceptedReport,
 ): Promise<Accepted> {
-  const { number } = await requireCampaign(parts.database, request.workspace, request.path.campaign_id)
+  const campaign = await requireCampaign(parts.database, request.workspace, request.path.campaign_id)
+  await keepFromDeletion(parts.database, campaign)
+  const { number } = campaign
   await claimNames(parts, { campaign: number, ...named })
   // A report has users of all partitions, so any partition will do. Repeats of one request must go to the same one.
   const partitionKey = request.header('idempotency-key') ?? request.requestId
   return accept(request, parts, { kind, context: { campaign: number }, events: items, partitionKey })
+}
+
+/**
+ * Makes sure that the campaign stays: an entry of the log without its campaign could not be counted. Writes only before the first
+ * report of a campaign. Throws AppError `not_found` if the campaign has just been deleted.
+ */
+async function keepFromDeletion(database: Database, { id, isReported }: StoredCampaign): Promise<void> {
+  if (isReported) return
+  if (!(await database.write((store) => markReported(store, id)))) throw noSuchCampaign()
 }

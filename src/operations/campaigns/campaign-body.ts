@@ -81,6 +81,7 @@ export const CampaignOutput = Type.Object({
   created_at: IsoTime,
   updated_by: Nullable(Type.String({ description: 'The person who made the last update, if given.' })),
   updated_at: IsoTime,
+  archived_at: Nullable(Type.String({ format: 'date-time', description: 'Null if the campaign is not archived.' })),
   recount: Nullable(
     Type.Object(
       { counted_users: Type.Integer(), all_users: Type.Integer(), started_at: IsoTime },
@@ -138,6 +139,7 @@ export function toCampaignBody(campaign: StoredCampaign, backfill: GoalBackfill 
     created_at: toIso(campaign.createdAt),
     updated_by: campaign.updatedBy,
     updated_at: toIso(campaign.updatedAt),
+    archived_at: campaign.archivedAt === null ? null : toIso(campaign.archivedAt),
     recount: campaign.pendingGeneration === null ? null : toRecountBody(backfill),
   }
 }

@@ -1,5 +1,5 @@
-// Records that campaigns or their goals changed, so that cached copies are reloaded and a backfill counts all users by the changed
-// goals ("One pure function, and sums"). Must not count: the pipeline does.
+// Records that campaigns were added or deleted, or that their goals changed: cached copies are reloaded, and a backfill counts all
+// users by the changed goals ("One pure function, and sums"). Must not count: the pipeline does.
 import type { Goal } from '../../core/campaigns/goal.ts'
 import { savePendingGeneration, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
 import {

@@ -2,23 +2,27 @@
 import { Type } from 'typebox'
 import { invalidRequest, type Fault } from '../../core/app-error.ts'
 import type { Workspace } from '../../core/workspace.ts'
-import { findCampaign, listCampaignsOf } from '../../store/campaigns/campaigns.ts'
+import { listCampaignsOf } from '../../store/campaigns/campaign-pages.ts'
+import { findCampaign } from '../../store/campaigns/campaigns.ts'
 import { findGoalBackfill } from '../../store/campaigns/goal-backfills.ts'
 import type { Store } from '../../store/store.ts'
 import { CAMPAIGN_ID_LENGTH_MAX, CampaignOutput, toCampaignBody } from './campaign-body.ts'
-import { NoFields, Nullable, Strict, Text } from '../fields.ts'
+import { NoFields, Nullable, OneOf, Strict, Text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 100
+/** The values of `archived`. */
+const ARCHIVED = { false: false, true: true, all: 'all' } as const
 const UNKNOWN_BEFORE: Fault = { field: 'query.before', problem: 'is not the id of a campaign in the workspace' }
 
 export const listCampaigns = defineOperation({
   name: 'list_campaigns',
   summary: 'List campaigns',
   description:
-    'Returns the campaigns of the workspace, newest first. Send the `next_before` of a page as `before` to get the ' +
-    'next page. It is null on the last page.',
+    'Returns the campaigns of the workspace, newest first, without archived ones unless `archived` asks for them. Send ' +
+    'the `next_before` of a page as `before` to get the next page. It is null on the last page. If its campaign has been ' +
+    'deleted meanwhile, the response is 400: start again from the first page.',
   group: 'Campaigns',
   method: 'GET',
   url: '/core-services/v1/campaigns',
@@ -27,6 +31,9 @@ export const listCampaigns = defineOperation({
   limits: ['management_per_minute'],
   path: NoFields,
   query: Strict({
+    archived: Type.Optional(
+      OneOf(['false', 'true', 'all'], 'Whether to return archived campaigns: none (the default), only these, or all.'),
+    ),
     limit: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -55,10 +62,11 @@ export const listCampaigns = defineOperation({
   // A page with large goals takes megabytes of memory, so each workspace gets one page at a time.
   handle({ workspace, query }, { database, queue }) {
     const work = async () => {
-      const { limit = LIMIT_DEFAULT } = query
+      const { limit = LIMIT_DEFAULT, archived = 'false' } = query
       const before = await findBefore(database, workspace, query.before)
       // One more than requested shows whether another page follows.
-      const campaigns = await listCampaignsOf(database, workspace.id, { before, max: limit + 1 })
+      const page = { archived: ARCHIVED[archived], before, max: limit + 1 }
+      const campaigns = await listCampaignsOf(database, workspace.id, page)
       const backfill = await findGoalBackfill(database, workspace.id)
       const data = campaigns.slice(0, limit).map((campaign) => toCampaignBody(campaign, backfill))
       return { data, next_before: campaigns.length > limit ? (data.at(-1)?.campaign_id ?? null) : null }

@@ -7,6 +7,10 @@ import type { Store } from '../../store/store.ts'
 /** Throws AppError `not_found` if the workspace has no campaign with this id. */
 export async function requireCampaign(store: Store, workspace: Workspace, id: string): Promise<StoredCampaign> {
   const campaign = await findCampaign(store, workspace.id, id)
-  if (!campaign) throw new AppError('not_found', 'The workspace has no campaign with this id.')
+  if (!campaign) throw noSuchCampaign()
   return campaign
+}
+
+export function noSuchCampaign(): AppError {
+  return new AppError('not_found', 'The workspace has no campaign with this id.')
 }

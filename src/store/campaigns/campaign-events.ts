@@ -52,8 +52,13 @@ export async function addCampaignEvents(store: Store, campaigns: readonly Events
 
 /** Replaces the events of a campaign. */
 export async function replaceCampaignEvents(store: Store, campaign: EventsOfCampaign): Promise<void> {
-  await store.query.deleteFrom('campaign_events').where('campaign', '=', campaign.number).execute()
+  await removeCampaignEvents(store, campaign.number)
   await addCampaignEvents(store, [campaign])
+}
+
+/** Deletes the events of a campaign, by its number. */
+export async function removeCampaignEvents({ query }: Store, campaign: number): Promise<void> {
+  await query.deleteFrom('campaign_events').where('campaign', '=', campaign).execute()
 }
 
 /** The numbers of a workspace's campaigns with one of the events, as a part of a statement. */

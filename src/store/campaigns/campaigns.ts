@@ -6,6 +6,7 @@ import { parseJsonText } from '../../core/parse-json.ts'
 import {
   addCampaignEvents,
   campaignsWithEvents,
+  removeCampaignEvents,
   replaceCampaignEvents,
   type EventsOfCampaign,
 } from './campaign-events.ts'
@@ -41,6 +42,9 @@ interface CampaignRow {
   created_at: number
   updated_by: string | null
   updated_at: number
+  archived_at: number | null
+  /** 1 from before its first report was accepted. */
+  is_reported: number
 }
 
 declare module '../tables.ts' {
@@ -63,6 +67,9 @@ export interface StoredCampaign {
   readonly createdAt: number
   readonly updatedBy: string | null
   readonly updatedAt: number
+  readonly archivedAt: number | null
+  /** Whether the log or the tables may have a report for it. If so, it cannot be deleted. */
+  readonly isReported: boolean
 }
 
 export async function createCampaigns({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
@@ -89,6 +96,27 @@ export async function createCampaigns({ query }: Store, { text, integer }: SqlTy
     .columns(['workspace_id', 'number'])
     .where(sql.ref('pending_generation'), 'is not', null)
     .execute()
+}
+
+/** Lets campaigns be archived, and deleted while nothing is reported for them. Older campaigns may have unapplied reports. */
+export async function addCampaignArchival({ query }: Store, { integer }: SqlTypes): Promise<void> {
+  await query.schema.alterTable('campaigns').addColumn('archived_at', integer).execute()
+  await query.schema
+    .alterTable('campaigns')
+    .addColumn('is_reported', integer, (column) => column.notNull().defaultTo(sql.lit(1)))
+    .execute()
+  // A list of either reads none of the other: their goals can take megabytes.
+  for (const [name, operator] of [
+    ['campaigns_shown', 'is'],
+    ['campaigns_archived', 'is not'],
+  ] as const) {
+    await query.schema
+      .createIndex(name)
+      .on('campaigns')
+      .columns(['workspace_id', 'number'])
+      .where(sql.ref('archived_at'), operator, null)
+      .execute()
+  }
 }
 
 /** The rows of a workspace's campaigns, for queries that join other tables to them. */
@@ -144,17 +172,6 @@ export async function findCountedGenerations(
     .where('number', 'in', (sub) => sub.selectFrom(wanted).select('wanted.number'))
     .execute()
   return new Map(rows.map((row) => [row.number, row.counted_generation]))
-}
-
-/** A page of campaigns, newest first: at most `max` of those created before the campaign with the number `before`. */
-export async function listCampaignsOf(
-  { query }: Store,
-  workspaceId: string,
-  { before, max }: { readonly before: number | undefined; readonly max: number },
-): Promise<StoredCampaign[]> {
-  const all = query.selectFrom('campaigns').selectAll().where('workspace_id', '=', workspaceId)
-  const older = before === undefined ? all : all.where('number', '<', before)
-  return (await older.orderBy('number', 'desc').limit(max).execute()).map(toCampaign)
 }
 
 /** All campaigns of a workspace, oldest first; `CAMPAIGNS_MAX` bounds them. */
@@ -214,6 +231,8 @@ export async function addCampaign(store: Store, campaign: NewCampaign): Promise<
     workspace_id: campaign.workspaceId,
     created_by: campaign.createdBy,
     created_at: campaign.createdAt,
+    archived_at: null,
+    is_reported: 0,
     ...toChangeableColumns({
       ...campaign,
       countedGoals: campaign.goals,
@@ -249,6 +268,32 @@ export async function saveCampaign(store: Store, campaign: StoredCampaign): Prom
     .where('number', '=', campaign.number)
     .execute()
   await replaceCampaignEvents(store, toEvents(campaign))
+}
+
+/** Archives a campaign at an instant, or restores it with null. */
+export async function saveArchivedAt({ query }: Store, number: number, archivedAt: number | null): Promise<void> {
+  await query.updateTable('campaigns').set({ archived_at: archivedAt }).where('number', '=', number).execute()
+}
+
+/**
+ * Records that a report for the campaign is about to be accepted: from now on it cannot be deleted. False if it has been deleted.
+ * By the id, because another campaign may have received its number.
+ */
+export async function markReported({ query }: Store, id: string): Promise<boolean> {
+  const marked = await query.updateTable('campaigns').set({ is_reported: 1 }).where('id', '=', id).executeTakeFirst()
+  return marked.numUpdatedRows > 0n
+}
+
+/**
+ * Deletes a campaign without reports. It has no facts, names or counts, and the log has none for its number. False if it has
+ * reports. Call it under `lockCampaigns`.
+ */
+export async function removeUnreportedCampaign(store: Store, number: number): Promise<boolean> {
+  const unreported = store.query.deleteFrom('campaigns').where('number', '=', number).where('is_reported', '=', 0)
+  const { numDeletedRows } = await unreported.executeTakeFirst()
+  if (numDeletedRows === 0n) return false
+  await removeCampaignEvents(store, number)
+  return true
 }
 
 /** Puts the new goals of all campaigns in the backfill into use, with one statement. */
@@ -300,7 +345,10 @@ function toEvents({ number, workspaceId, goals, countedGoals, pendingGeneration 
   return { number, workspaceId, events: either.map(({ event }) => event) }
 }
 
-type Changeable = Omit<StoredCampaign, 'id' | 'number' | 'workspaceId' | 'createdBy' | 'createdAt'>
+type Changeable = Omit<
+  StoredCampaign,
+  'id' | 'number' | 'workspaceId' | 'createdBy' | 'createdAt' | 'archivedAt' | 'isReported'
+>
 
 function toChangeableColumns(campaign: Changeable) {
   return {
@@ -330,5 +378,7 @@ export function toCampaign(row: Selectable<CampaignRow>): StoredCampaign {
     createdAt: row.created_at,
     updatedBy: row.updated_by,
     updatedAt: row.updated_at,
+    archivedAt: row.archived_at,
+    isReported: row.is_reported === 1,
   }
 }

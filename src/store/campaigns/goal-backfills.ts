@@ -23,7 +23,7 @@ declare module '../tables.ts' {
 
 export interface GoalBackfill {
   readonly workspaceId: string
-  /** Grows with every new campaign and every change of goals or of counted goals, to show whether cached copies are outdated. */
+  /** Grows with every new or deleted campaign and every change of goals or counted goals: shows whether copies are outdated. */
   readonly version: number
   /** The last assigned generation. Changed goals get one of their own. */
   readonly generation: number

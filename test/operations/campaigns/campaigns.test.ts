@@ -81,6 +81,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
       created_at: '2026-03-10T12:00:00.000Z',
       updated_by: null,
       updated_at: '2026-03-10T12:00:00.000Z',
+      archived_at: null,
       recount: null,
     })
   })
@@ -348,7 +349,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
       expectRefusal(nameless, 403, 'forbidden', ['header.SVC-APPKEY'])
       expect(nameless.headers.get('x-ratelimit-limit')).toBe(String(LIMITS_OF_TESTS.management_per_minute))
     }
-    expectRefusal(await calls.call('DELETE', path), 405, 'method_not_allowed')
+    expectRefusal(await calls.call('PUT', path, { body }), 405, 'method_not_allowed')
   })
 
   it('campaigns that several workspaces create at once get different numbers', async () => {

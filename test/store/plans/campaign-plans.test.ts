@@ -2,15 +2,18 @@
 import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { addCampaignEvents } from '../../../src/store/campaigns/campaign-events.ts'
+import { listCampaignsOf } from '../../../src/store/campaigns/campaign-pages.ts'
 import {
   addCampaign,
   findCampaign,
   findCampaignsById,
   findCountedGenerations,
   listAllCampaigns,
-  listCampaignsOf,
   listBackfilledGenerations,
   measureCampaigns,
+  markReported,
+  removeUnreportedCampaign,
+  saveArchivedAt,
   saveCampaign,
   savePendingGeneration,
   type StoredCampaign,
@@ -49,7 +52,8 @@ describeEachStore('Campaigns', (kind) => {
   })
 
   // SQLite also calls the number of any row `id`.
-  const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
+  type Lookup = [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>]
+  const lookups: Lookup[] = [
     ['a campaign by id', ['id'], (store) => findCampaign(store, 'w1', 'campaign-1')],
     [
       'campaigns by id',
@@ -57,12 +61,20 @@ describeEachStore('Campaigns', (kind) => {
       (store) => findCampaignsById(store, 'w1', ['campaign-1', 'campaign-2']),
     ],
     ['generations by number', ['number', 'workspace_id', 'id'], (store) => findCountedGenerations(store, 'w1', [1, 2])],
-    ['the first page', ['workspace_id'], (store) => listCampaignsOf(store, 'w1', { before: undefined, max: 51 })],
-    ['a further page', ['workspace_id'], (store) => listCampaignsOf(store, 'w1', { before: 1_000, max: 51 })],
+    ...([false, true, 'all'] as const).flatMap((archived): Lookup[] => {
+      const page = (before?: number) => (store: Store) => listCampaignsOf(store, 'w1', { archived, before, max: 51 })
+      return [
+        [`the first page with archived=${archived}`, ['workspace_id'], page()],
+        [`a further page with archived=${archived}`, ['workspace_id'], page(1_000)],
+      ]
+    }),
     ['all campaigns of a workspace', ['workspace_id'], (store) => listAllCampaigns(store, 'w1')],
     ['the generations of a workspace', ['workspace_id'], (store) => listBackfilledGenerations(store, 'w1')],
     ['the number and the size of campaigns', ['workspace_id'], (store) => measureCampaigns(store, 'w1')],
     ['a campaign to change', ['number', 'campaign', 'id'], (store) => saveCampaign(store, campaign)],
+    ['a campaign to archive', ['number', 'id'], (store) => saveArchivedAt(store, 1, 1)],
+    ['a campaign to mark', ['id'], (store) => markReported(store, 'campaign-1')],
+    ['a campaign to delete', ['number', 'campaign', 'id'], (store) => removeUnreportedCampaign(store, 0)],
     [
       'campaigns to be counted',
       ['number', 'workspace_id', 'event', 'campaign', 'id'],
@@ -78,12 +90,25 @@ describeEachStore('Campaigns', (kind) => {
   })
 
   it('reads campaigns in the order of their index, without sorting', async () => {
-    const queries = [
-      ...(await recordQueries(database, (store) => listCampaignsOf(store, 'w1', { before: 1_000, max: 51 }))),
-      ...(await recordQueries(database, (store) => listAllCampaigns(store, 'w1'))),
-    ]
-    expect(queries).toHaveLength(2)
+    const queries = await recordQueries(database, (store) => listAllCampaigns(store, 'w1'))
+    for (const archived of [false, true, 'all'] as const) {
+      const page = { archived, before: 1_000, max: 51 }
+      queries.push(...(await recordQueries(database, (store) => listCampaignsOf(store, 'w1', page))))
+    }
+    expect(queries).toHaveLength(4)
     for (const query of queries) expect(await explain(database, query)).toMatchObject({ sorts: false })
+  })
+
+  it.each([
+    ['current', false, 'campaigns_shown'],
+    ['archived', true, 'campaigns_archived'],
+  ] as const)('lists %s campaigns by an index of only these', async (_which, archived, index) => {
+    const page = { archived, before: undefined, max: 51 }
+    const [query] = await recordQueries(database, (store) => listCampaignsOf(store, 'w1', page))
+    const { accesses } = await explain(database, query as Compilable)
+    // PostgreSQL sees that each workspace here has one campaign, and may take any index.
+    const indexes = accesses.map((access) => access.index)
+    expect(kind === 'sqlite' ? indexes : [index]).toEqual([index])
   })
 })
 

@@ -23,6 +23,9 @@ export interface CampaignCalls {
   /** GET, which must succeed. */
   fetch(id: string, as?: TestWorkspace): Promise<CampaignBody>
   patch(id: string, body: unknown, as?: TestWorkspace): Promise<Answer<CampaignBody>>
+  archive(id: string, as?: TestWorkspace): Promise<Answer<unknown>>
+  restore(id: string, as?: TestWorkspace): Promise<Answer<unknown>>
+  delete(id: string, as?: TestWorkspace): Promise<Answer<unknown>>
   /** One page. */
   list(query?: string, as?: TestWorkspace): Promise<Answer<CampaignPage>>
 }
@@ -51,6 +54,9 @@ export function campaignCallsOf(server: TestServer): CampaignCalls {
       return answer.body
     },
     patch: (id, body, as = server.workspace) => call('PATCH', `${CAMPAIGNS_PATH}/${id}`, { as, body }),
+    archive: (id, as = server.workspace) => call('PUT', `${CAMPAIGNS_PATH}/${id}/archive`, { as }),
+    restore: (id, as = server.workspace) => call('PUT', `${CAMPAIGNS_PATH}/${id}/restore`, { as }),
+    delete: (id, as = server.workspace) => call('DELETE', `${CAMPAIGNS_PATH}/${id}`, { as }),
     list: (query = '', as = server.workspace) => call('GET', CAMPAIGNS_PATH + query, { as }),
   }
 }

@@ -1,0 +1,41 @@
+// Delete campaign: removes a campaign for which nothing was ever reported. Any other can only be archived, because its facts and
+// statistics stay.
+import { AppError } from '../../core/app-error.ts'
+import { lockCampaigns, removeUnreportedCampaign } from '../../store/campaigns/campaigns.ts'
+import { CampaignPath } from './campaign-body.ts'
+import { raiseVersion } from './change-goals.ts'
+import { NoFields } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+import { requireCampaign } from './require-campaign.ts'
+
+export const deleteCampaign = defineOperation({
+  name: 'delete_campaign',
+  summary: 'Delete campaign',
+  description:
+    'Deletes a campaign and its goals for good. If a valid report of an audience or of message events was ever sent for ' +
+    'it, the response is 409: archive the campaign instead.',
+  group: 'Campaigns',
+  method: 'DELETE',
+  url: '/core-services/v1/campaigns/:campaign_id',
+  requires: 'reports',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: CampaignPath,
+  query: NoFields,
+  body: null,
+  refusals: ['not_found', 'conflict'],
+  successStatus: 204,
+  output: null,
+  async handle({ workspace, path }, { database }) {
+    await database.write(async (store) => {
+      await lockCampaigns(store, workspace.id)
+      const { number } = await requireCampaign(store, workspace, path.campaign_id)
+      if (!(await removeUnreportedCampaign(store, number))) throw reported()
+      await raiseVersion(store, workspace.id)
+    })
+  },
+})
+
+function reported(): AppError {
+  return new AppError('conflict', 'Reports were sent for this campaign, so it cannot be deleted. Archive it instead.')
+}
