@@ -21,7 +21,7 @@ export async function findCurrentTemplate(
   const [found] = await findTemplates(store, workspaceId, [id])
   if (!found) return undefined
   const [latest] = await findTemplateVersions(store, workspaceId, [found])
-  return latest && { latest, role: found.role }
+  return latest && { latest, role: found.role, archivedAt: found.archivedAt }
 }
 
 /** Throws AppError `invalid_request` if the template cannot join the group. Without `current` the template is new. */

@@ -3,11 +3,13 @@ import { activateCouponList } from './coupons/activate-coupon-list.ts'
 import { addCoupons } from './coupons/add-coupons.ts'
 import { archiveCampaign } from './campaigns/archive-campaign.ts'
 import { archiveCouponList } from './coupons/archive-coupon-list.ts'
+import { archiveTemplate } from './templates/archive-template.ts'
 import { createCampaign } from './campaigns/create-campaign.ts'
 import { createCouponList } from './coupons/create-coupon-list.ts'
 import { createTemplate } from './templates/create-template.ts'
 import { eraseUser } from './users/erase-user.ts'
 import { deleteCampaign } from './campaigns/delete-campaign.ts'
+import { deleteTemplate } from './templates/delete-template.ts'
 import { fetchCampaignStats } from './statistics/fetch-campaign-stats.ts'
 import { fetchCouponList } from './coupons/fetch-coupon-list.ts'
 import { findRequest } from './events/find-request.ts'
@@ -23,6 +25,7 @@ import { readPreferences } from './preferences/read-preferences.ts'
 import { reportAudience } from './campaigns/report-audience.ts'
 import { reportMessageEvents } from './campaigns/report-message-events.ts'
 import { restoreCampaign } from './campaigns/restore-campaign.ts'
+import { restoreTemplate } from './templates/restore-template.ts'
 import { searchTemplates } from './templates/search-templates.ts'
 import { trackEvents } from './events/track-events.ts'
 import { trackUser } from './users/track-user.ts'
@@ -35,6 +38,9 @@ export const OPERATIONS: readonly Operation[] = [
   searchTemplates,
   createTemplate,
   updateTemplate,
+  archiveTemplate,
+  restoreTemplate,
+  deleteTemplate,
   fetchCouponList,
   createCouponList,
   listCouponLists,

@@ -28,7 +28,7 @@ import { createRequestReceipts } from './entries/request-receipts.ts'
 import { createStatisticsRevisions } from './statistics/statistics-revisions.ts'
 import { createStatistics } from './statistics/statistics.ts'
 import { createTemplateVersions } from './templates/template-versions.ts'
-import { createTemplates } from './templates/templates.ts'
+import { addTemplateArchival, createTemplates } from './templates/templates.ts'
 import { createUncountedEvents } from './statistics/uncounted-events.ts'
 import { createUserIdentities } from './users/user-identities.ts'
 import { createUsers } from './users/users.ts'
@@ -47,6 +47,7 @@ export const MIGRATIONS: Migrations = {
   '0003-erasures': createErasures,
   '0004-event-retention': addEventRetention,
   '0002-archived-campaigns': addCampaignArchival,
+  '0003-archived-templates': addTemplateArchival,
 }
 
 /** Creates the tables of the first version. A later table needs a migration of its own. */

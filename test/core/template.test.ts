@@ -30,7 +30,7 @@ const details = { emailContent: '<p>', subject: 's', attachments: [], thumbnailU
 function template(role: GroupRole): CurrentTemplate {
   const groupId = role === 'child' ? 'parent' : null
   const latest = firstVersion('own', { details, meta: { ...meta, groupId }, source: 'API' }, 1_000)
-  return { latest, role }
+  return { latest, role, archivedAt: null }
 }
 
 describe('group_id', () => {
@@ -58,8 +58,17 @@ describe('group_id', () => {
   ]
   it.each(cases)('of a %s template may name %s, which is %s: %s', (current, groupId, parent, may) => {
     const now = current === 'new' ? undefined : template(current)
-    const fault = groupFault(groupId, parent === 'none' ? undefined : parent, now)
+    const fault = groupFault(groupId, parent === 'none' ? undefined : { role: parent, isArchived: false }, now)
     expect(fault?.field).toBe(may ? undefined : 'meta_info.group_id')
+  })
+
+  it.each(['new', 'single', 'child'] as const)('of a %s template must not name an archived template', (current) => {
+    const now = current === 'new' ? undefined : template(current)
+    const fault = groupFault('other', { role: 'single', isArchived: true }, now)
+    expect(fault).toEqual({
+      field: 'meta_info.group_id',
+      problem: 'is the id of an archived template: restore it first',
+    })
   })
 })
 
@@ -148,6 +157,6 @@ describe('filters', () => {
     ['without ids select the latest versions', {}, false, false],
   ]
   it.each(cases)('%s', (_rule, filters, isGrouped, exact) => {
-    expect(meansExactVersions({ filters, isGrouped, sort: toSort([]) })).toBe(exact)
+    expect(meansExactVersions({ filters, isGrouped, includesArchived: false, sort: toSort([]) })).toBe(exact)
   })
 })

@@ -46,6 +46,7 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
   const list = await fillCoupons(server)
   const template = await templates.add()
   await templates.change(template, { template_name: 'Changed' })
+  await templates.archive(await templates.add())
   const keyed = await sendKeyed(server)
   const event = `/v1/event/${workspace.id}`
   const customer = `/v1/customer/${workspace.id}`
@@ -60,6 +61,7 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
     ...['anna', 'ben', 'bea'].map((id) => get(`${PREFERENCES_PATH}?customer_id=${id}`)),
     ...['anna', 'bea'].map((id) => get(`${history}?customer_id=${id}`)),
     post(SEARCH, { page: 1, entries: 15, is_count_required: true }),
+    post(SEARCH, { page: 1, entries: 15, include_archived: true }),
     get(LISTS_PATH, 'reports'),
     get(`${LISTS_PATH}/${list}`, 'reports'),
     get('/core-services/v1/campaigns', 'reports'),

@@ -37,6 +37,7 @@ export interface TemplateSearch {
   readonly filters: TemplateFilters
   /** Only default templates of groups and templates in no group. */
   readonly isGrouped: boolean
+  readonly includesArchived: boolean
   readonly sort: Sort
 }
 
@@ -58,7 +59,7 @@ export function alternatives(values: readonly (string | undefined)[] | undefined
   return given.size > 0 ? [...given] : undefined
 }
 
-/** Whether a search has only template ids, so that it means exactly the named versions ("Latest or older"). */
+/** Whether a search has only template ids, so that it means exactly the named versions, archived or not ("Latest or older"). */
 export function meansExactVersions({ filters, isGrouped }: TemplateSearch): boolean {
   const { externalTemplateId, ...others } = filters
   return externalTemplateId !== undefined && !isGrouped && Object.values(others).every((values) => values === undefined)

@@ -74,6 +74,8 @@ export interface TemplateVersion {
  * | default | single  | the last template that named it no longer does   |
  * | single  | child   | it names a single or default template            |
  * | child   | single  | it names none any more                           |
+ *
+ * An archived default template has only archived children, so that a group is never without the template that stands for it.
  */
 export type GroupRole = 'single' | 'default' | 'child'
 
@@ -81,6 +83,7 @@ export type GroupRole = 'single' | 'default' | 'child'
 export interface CurrentTemplate {
   readonly latest: TemplateVersion
   readonly role: GroupRole
+  readonly archivedAt: number | null
 }
 
 /** The fields that an update changes. */
@@ -118,13 +121,19 @@ export function nextVersion(
   }
 }
 
+/** A template that another one names as its group. */
+interface Parent {
+  readonly role: GroupRole
+  readonly isArchived: boolean
+}
+
 /**
- * Why a template cannot join the group `groupId`; undefined if it can. A new template has no `current`. `parent` is the role of the
- * template with that id; undefined if there is none.
+ * Why a template cannot join the group `groupId`; undefined if it can. A new template has no `current`. `parent` is the template
+ * with that id; undefined if there is none.
  */
 export function groupFault(
   groupId: string | null,
-  parent: GroupRole | undefined,
+  parent: Parent | undefined,
   current?: CurrentTemplate,
 ): Fault | undefined {
   const ownId = current?.latest.externalTemplateId
@@ -136,7 +145,8 @@ export function groupFault(
   if (groupId === null || groupId === current?.latest.meta.groupId) return undefined
   if (groupId === ownId) return groupIdFault('must be the id of another template')
   if (parent === undefined) return groupIdFault('is not the id of a template in the workspace')
-  return parent === 'child' ? groupIdFault('must not be the id of a template that belongs to another group') : undefined
+  if (parent.role === 'child') return groupIdFault('must not be the id of a template that belongs to another group')
+  return parent.isArchived ? groupIdFault('is the id of an archived template: restore it first') : undefined
 }
 
 function groupIdFault(problem: string): Fault {

@@ -28,7 +28,8 @@ export const createTemplate = defineOperation({
   description:
     'Creates an email template. Searches find it at once. A `template_id` that another template already has with the ' +
     'same `template_version` is rejected with 409. To group templates, send the `external_template_id` of one of them ' +
-    'as the `group_id` of the others. That template becomes the default template of the group. Groups cannot be nested.',
+    'as the `group_id` of the others. That template becomes the default template of the group. It must not be archived. ' +
+    'Groups cannot be nested.',
   group: 'Email templates',
   method: 'POST',
   url: '/v1.0/custom-templates/email',

@@ -1,5 +1,6 @@
 // Search Email Template: returns a page of templates, in their latest versions or in exactly the requested versions.
 import { Type, type Static } from 'typebox'
+import { AppError } from '../../core/app-error.ts'
 import { TEMPLATE_TYPES, type TemplateVersion } from '../../core/templates/template.ts'
 import {
   alternatives,
@@ -18,7 +19,7 @@ import {
   listNamedVersions,
   type OffsetPage,
 } from '../../store/templates/template-versions.ts'
-import { findTemplates, type GroupCounts } from '../../store/templates/templates.ts'
+import { findTemplates, type FoundTemplate, type GroupCounts } from '../../store/templates/templates.ts'
 import { IsoTime, NoFields, OneOf, Strict, Text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { BasicDetails, ExternalTemplateId, MetaInfo } from './template-fields.ts'
@@ -29,6 +30,8 @@ const FILTER_VALUES_MAX = 500
 const FILTER_LENGTH_MAX = 256
 /** There are three keys. Further items can only repeat keys, which has no effect. */
 const SORT_PARAMS_MAX = 10
+/** How often a page is read if its templates are deleted meanwhile. */
+const READ_TRIES_MAX = 3
 
 const FilterText = (description: string) => Type.Optional(Text(0, FILTER_LENGTH_MAX, description))
 const FilterTexts = (description: string) => {
@@ -67,8 +70,8 @@ const SearchBody = Strict({
       {
         maxItems: FILTER_VALUES_MAX,
         description:
-          'Templates to return. Without other filters, exactly these versions; a missing `version` means the latest. ' +
-          'With other filters, the latest versions.',
+          'Templates to return. Without other filters, exactly these versions, also of archived templates; a missing ' +
+          '`version` means the latest. With other filters, the latest versions.',
       },
     ),
   ),
@@ -78,6 +81,9 @@ const SearchBody = Strict({
       description:
         'If true, returns only default templates of groups, with counts of their groups, and templates in no group.',
     }),
+  ),
+  include_archived: Type.Optional(
+    Type.Boolean({ description: 'If true, also returns archived templates, and counts of groups include them.' }),
   ),
   is_count_required: Type.Optional(
     Type.Boolean({ description: 'If true, also returns `total_count`, the number of items on all pages.' }),
@@ -94,6 +100,9 @@ const Item = Type.Object({
   created_at: IsoTime,
   updated_at: IsoTime,
   updated_by: Type.String(),
+  archived_at: Type.Optional(
+    Type.String({ format: 'date-time', description: 'Absent if the template is not archived.' }),
+  ),
   is_default_template_of_group: Type.Optional(Type.Boolean({ description: 'Absent if the template is in no group.' })),
   unique_locale_count: Count,
   unique_variation_count: Count,
@@ -114,7 +123,7 @@ export const searchTemplates = defineOperation({
     'Returns a page of email templates. `page` and `entries` are required. A template must match all filters, and for ' +
     'each filter any of its values. An empty array or string is no filter. If you send only `external_template_ids`, ' +
     'the response has the versions you specify, which may be older. Otherwise it has the latest version of each ' +
-    'template.',
+    'template, without archived templates unless you send `include_archived`.',
   group: 'Email templates',
   method: 'POST',
   isReadOnly: true,
@@ -147,17 +156,32 @@ export const searchTemplates = defineOperation({
 
 type SearchBody = Static<typeof SearchBody>
 
+/** First finds the templates of the page and their counts, then reads their content; starts over if one was deleted in between. */
 async function search(store: Store, workspaceId: string, body: SearchBody) {
-  const found = await find(store, workspaceId, body)
-  const versions = await findTemplateVersions(store, workspaceId, found.page)
-  const defaults = found.page.filter(({ role }) => role === 'default')
-  const defaultIds = new Set(defaults.map(({ externalTemplateId }) => externalTemplateId))
-  const data = versions.map((version) => toItem(version, defaultIds, found.groups?.get(version.externalTemplateId)))
+  for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
+    const found = await find(store, workspaceId, body)
+    const versions = await findTemplateVersions(store, workspaceId, found.page)
+    if (versions.length === found.page.length) return toAnswer(found, versions)
+  }
+  throw new AppError('unavailable', 'Templates are being deleted. Retry after 1 second.', [], 1)
+}
+
+function toAnswer(found: TemplatesPage, versions: readonly TemplateVersion[]) {
+  const templates = new Map(found.page.map((template) => [template.externalTemplateId, template]))
+  const data = versions.map((version) => {
+    const id = version.externalTemplateId
+    return toItem(version, templates.get(id) as FoundTemplate, found.groups?.get(id))
+  })
   return { data, ...(found.count !== undefined && { total_count: found.count }) }
 }
 
 async function find(store: Store, workspaceId: string, body: SearchBody): Promise<TemplatesPage> {
-  const search = { filters: toFilters(body), isGrouped: body.is_grouped_response === true, sort: sortOf(body) }
+  const search = {
+    filters: toFilters(body),
+    isGrouped: body.is_grouped_response === true,
+    includesArchived: body.include_archived === true,
+    sort: sortOf(body),
+  }
   // The product may exceed the integers of a database.
   const offset = Math.min((body.page - 1) * body.entries, Number.MAX_SAFE_INTEGER)
   const page = { offset, limit: body.entries }
@@ -184,7 +208,7 @@ async function findExact(
   return {
     page: versions.flatMap((key) => {
       const template = current.get(key.externalTemplateId)
-      return template ? [{ ...key, role: template.role }] : []
+      return template ? [{ ...template, version: key.version }] : []
     }),
     count: body.is_count_required ? await countNamedVersions(store, workspaceId, keys) : undefined,
   }
@@ -210,10 +234,10 @@ function toFilters(body: SearchBody): TemplateFilters {
 
 function toItem(
   { externalTemplateId, version, details, meta, ...made }: TemplateVersion,
-  defaultIds: ReadonlySet<string>,
+  { role, archivedAt }: FoundTemplate,
   counts: GroupCounts | undefined,
 ): Static<typeof Item> {
-  const isDefault = meta.groupId === null && defaultIds.has(externalTemplateId)
+  const isDefault = meta.groupId === null && role === 'default'
   const groupId = isDefault ? externalTemplateId : meta.groupId
   return {
     external_template_id: externalTemplateId,
@@ -221,6 +245,7 @@ function toItem(
     created_at: toIso(made.createdAt),
     updated_at: toIso(made.updatedAt),
     updated_by: made.updatedBy,
+    ...(archivedAt !== null && { archived_at: toIso(archivedAt) }),
     ...(groupId !== null && { is_default_template_of_group: isDefault }),
     ...(counts && {
       unique_locale_count: counts.locales,

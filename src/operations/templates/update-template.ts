@@ -23,7 +23,7 @@ export const updateTemplate = defineOperation({
     'Creates a new version of an email template with the fields of `basic_details` and `meta_info` that you send. ' +
     'Other fields stay unchanged; null removes `group_id`, `locale` or `variation`. Searches return the new version at ' +
     'once; find earlier versions by `external_template_ids`. The default template of a group cannot join another ' +
-    'group.',
+    'group. An archived template is rejected with 409: restore it first.',
   group: 'Email templates',
   method: 'PUT',
   url: '/v1.0/custom-templates/email',
@@ -61,6 +61,7 @@ export const updateTemplate = defineOperation({
       await lockTemplates(store, workspace.id)
       const current = await findCurrentTemplate(store, workspace.id, id)
       if (!current) throw notFound()
+      if (current.archivedAt !== null) throw archived()
       if (change.meta.groupId !== undefined) await checkGroup(store, workspace.id, change.meta.groupId, current)
       const made = nextVersion(current, change, { updatedBy: body.updated_by, now })
       await saveTemplate(store, workspace.id, made, current)
@@ -78,6 +79,11 @@ function orNull(text: TString) {
 function notFound(): AppError {
   const details = [{ field: 'external_template_id', problem: 'is not the id of a template in the workspace' }]
   return new AppError('not_found', 'The workspace has no template with this id.', details)
+}
+
+function archived(): AppError {
+  const details = [{ field: 'external_template_id', problem: 'is the id of an archived template' }]
+  return new AppError('conflict', 'The template is archived. Restore it first.', details)
 }
 
 function toDetails(body: Static<typeof ChangedDetails>): Partial<TemplateDetails> {

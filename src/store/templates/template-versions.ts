@@ -1,4 +1,5 @@
-// The table of all versions of email templates, each written once. `templates.ts` has the current state of each template.
+// The table of all versions of email templates, each written once, and deleted with its template. `templates.ts` has the current
+// state of each template.
 import type { Selectable, SelectQueryBuilder } from 'kysely'
 import type {
   TemplateDetails,
@@ -79,6 +80,15 @@ export async function createTemplateVersions({ query }: Store, { text, integer }
     .execute()
 }
 
+/** Deletes all versions of a template. */
+export async function removeTemplateVersions({ query }: Store, workspaceId: string, id: string): Promise<void> {
+  await query
+    .deleteFrom('template_versions')
+    .where('workspace_id', '=', workspaceId)
+    .where('external_template_id', '=', id)
+    .execute()
+}
+
 /** Adds a version. Throws StoreError `unique` if the template has a version with this number. */
 export async function addTemplateVersion({ query }: Store, workspaceId: string, made: TemplateVersion): Promise<void> {
   const row: TemplateVersionRow = {
@@ -103,7 +113,7 @@ const DETAILS_BYTES_AT_ONCE_MAX = 1024 * 1024
 
 /**
  * Versions with their content, in the order of `keys`; versions that do not exist are left out. Reads large ones with several
- * statements, which is safe because versions never change.
+ * statements, which is safe because versions never change until their template is deleted.
  */
 export async function findTemplateVersions(
   store: Store,

@@ -1,13 +1,6 @@
-// The table of email templates in their current state, one row each, without content: the table that searches read. It also stores
-// groups, because a template becomes the default of a group when another template names it as its parent.
-import {
-  expressionBuilder,
-  type Expression,
-  type OperandValueExpressionOrList,
-  type Selectable,
-  type SelectQueryBuilder,
-  type SqlBool,
-} from 'kysely'
+// The table of email templates in their current state, one row each, without content: `template-pages.ts` searches it. It also
+// stores groups, because a template becomes the default of a group when another template names it as its parent.
+import type { OperandValueExpressionOrList, Selectable } from 'kysely'
 import type { Fault } from '../../core/app-error.ts'
 import {
   groupFault,
@@ -15,15 +8,9 @@ import {
   type GroupRole,
   type TemplateVersion,
 } from '../../core/templates/template.ts'
-import {
-  TEMPLATE_FILTERS,
-  type TemplateFilter,
-  type TemplateFilters,
-  type TemplateSearch,
-} from '../../core/templates/template-search.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
-import { SORT_COLUMNS, tieDirection, toDirection, type OffsetPage, type VersionKey } from './template-versions.ts'
+import type { VersionKey } from './template-versions.ts'
 
 interface TemplateRow {
   workspace_id: string
@@ -44,6 +31,7 @@ interface TemplateRow {
   is_child: number
   locale: string | null
   variation: string | null
+  archived_at: number | null
 }
 
 declare module '../tables.ts' {
@@ -55,6 +43,9 @@ declare module '../tables.ts' {
 /** A template found by a search. */
 export interface FoundTemplate extends VersionKey {
   readonly role: GroupRole
+  /** Its parent's id, or its own if it is the default template of a group. */
+  readonly groupId: string | null
+  readonly archivedAt: number | null
 }
 
 /** Counts of a whole group, its default template included. */
@@ -64,8 +55,9 @@ export interface GroupCounts {
   readonly templates: number
 }
 
-/** The columns that a search returns; the first breaks ties. */
+/** Columns that a search returns; the first breaks ties. */
 const FOUND = ['external_template_id', 'version', 'group_id', 'is_child'] as const
+export const RETURNED = [...FOUND, 'archived_at'] as const
 
 /** Columns in which most templates may be equal, so that a filter by them matches many. */
 const COMMON = ['template_source', 'template_type', 'template_version', 'created_by'] as const
@@ -121,6 +113,19 @@ export async function createTemplates({ query }: Store, { text, integer }: SqlTy
     .execute()
 }
 
+/** Lets templates be archived. Every index of `INDEXES` ends with the new column, so that a scan still reads no rows. */
+export async function addTemplateArchival({ query }: Store, { integer }: SqlTypes): Promise<void> {
+  await query.schema.alterTable('templates').addColumn('archived_at', integer).execute()
+  for (const [name, columns] of Object.entries(INDEXES)) {
+    await query.schema.dropIndex(name).execute()
+    await query.schema
+      .createIndex(name)
+      .on('templates')
+      .columns(['workspace_id', ...columns, 'archived_at'])
+      .execute()
+  }
+}
+
 /** Locks the templates of a workspace until this transaction ends. Call it before any read. */
 export async function lockTemplates(store: Store, workspaceId: string): Promise<void> {
   await store.lock(`templates ${workspaceId}`)
@@ -133,7 +138,7 @@ export async function findTemplates(
   ids: readonly string[],
 ): Promise<FoundTemplate[]> {
   if (ids.length === 0) return []
-  // Whole rows, for the reason at `matchingTemplates`.
+  // Whole rows, for the reason at `matchingTemplates` in `template-pages.ts`.
   const rows = await query
     .selectFrom('templates')
     .selectAll()
@@ -151,7 +156,7 @@ export async function findGroupFault(
   current?: CurrentTemplate,
 ): Promise<Fault | undefined> {
   const [parent] = groupId === null ? [] : await findTemplates(store, workspaceId, [groupId])
-  return groupFault(groupId, parent?.role, current)
+  return groupFault(groupId, parent && { role: parent.role, isArchived: parent.archivedAt !== null }, current)
 }
 
 /**
@@ -229,12 +234,53 @@ export async function closeGroupIfEmpty({ query }: Store, workspaceId: string, p
     .execute()
 }
 
-/** The counts of the groups of these parents; a template that is not a parent has none. */
-export function countsOfGroups(
+/** Archives a template at an instant, or restores it with null. */
+export async function saveTemplateArchivedAt(
   { query }: Store,
   workspaceId: string,
-  parentIds: OperandValueExpressionOrList<Tables, 'templates', 'group_id'>,
-) {
+  { id, archivedAt }: { readonly id: string; readonly archivedAt: number | null },
+): Promise<void> {
+  await query
+    .updateTable('templates')
+    .set({ archived_at: archivedAt })
+    .where('workspace_id', '=', workspaceId)
+    .where('external_template_id', '=', id)
+    .execute()
+}
+
+/** Deletes a template, but not its versions. The caller takes its parent out of a group that is now empty. */
+export async function removeTemplate({ query }: Store, workspaceId: string, id: string): Promise<void> {
+  await query
+    .deleteFrom('templates')
+    .where('workspace_id', '=', workspaceId)
+    .where('external_template_id', '=', id)
+    .execute()
+}
+
+/** How many templates name this one as their parent: all of them, and those that are not archived. */
+export async function countMembers(
+  { query }: Store,
+  workspaceId: string,
+  parentId: string,
+): Promise<{ readonly all: number; readonly current: number }> {
+  return query
+    .selectFrom('templates')
+    .select(({ fn }) => fn.countAll<number>().as('all'))
+    .select(({ fn }) => fn.countAll<number>().filterWhere('archived_at', 'is', null).as('current'))
+    .where('workspace_id', '=', workspaceId)
+    .where('group_id', '=', parentId)
+    .where('is_child', '=', 1)
+    .executeTakeFirstOrThrow()
+}
+
+/** Default templates of groups, and whether their archived templates count too. */
+interface CountedGroups {
+  readonly parentIds: OperandValueExpressionOrList<Tables, 'templates', 'group_id'>
+  readonly includesArchived: boolean
+}
+
+/** The counts of the groups of these parents; a template that is not a parent has none. */
+export function countsOfGroups({ query }: Store, workspaceId: string, { parentIds, includesArchived }: CountedGroups) {
   return query
     .selectFrom('templates')
     .select(({ fn }) => [
@@ -245,98 +291,25 @@ export function countsOfGroups(
     ])
     .where('workspace_id', '=', workspaceId)
     .where('group_id', 'in', parentIds)
+    .$if(!includesArchived, (all) => all.where('archived_at', 'is', null))
     .groupBy('group_id')
 }
 
-/**
- * One page of a search.
- *
- * Pages are numbered, so a page is found by OFFSET. That counts index entries without reading rows, and takes 15 to 30 ms for
- * 90,000 of them (up to 0.5 s when sorted by several keys); a workspace may search 100 times a minute ("Limits").
- */
-export function pageOfTemplates(
-  store: Store,
-  workspaceId: string,
-  search: TemplateSearch,
-  { offset, limit }: OffsetPage,
-) {
-  const sortedBy = search.sort.map(({ key }) => SORT_COLUMNS[key])
-  const sorted = search.sort.reduce(
-    (query, { key, order }) => query.orderBy(SORT_COLUMNS[key], toDirection(order)),
-    matchingTemplates(store, workspaceId, search).select([...FOUND, ...sortedBy]),
-  )
-  return sorted.orderBy('external_template_id', tieDirection(search.sort)).offset(offset).limit(limit)
+/** The rows of all templates, for searches. */
+export function allTemplates({ query }: Store) {
+  return query.selectFrom('templates')
 }
 
-/** The number of templates that a search finds on all pages. */
-export function countOfTemplates(store: Store, workspaceId: string, search: TemplateSearch) {
-  return matchingTemplates(store, workspaceId, search).select(({ fn }) => fn.countAll<number>().as('count'))
+/** The same, with the name of what a search has found. */
+export function allTemplatesAsFound({ query }: Store) {
+  return query.selectFrom('templates as found')
 }
 
 /** The columns of a template that a search returns. */
-export type FoundRow = Pick<Selectable<TemplateRow>, (typeof FOUND)[number]>
-type Matching = SelectQueryBuilder<Tables & { found: TemplateRow }, 'found', object>
-
-const FILTER_COLUMNS = {
-  externalTemplateId: 'external_template_id',
-  groupId: 'group_id',
-  templateId: 'template_id',
-  templateName: 'template_name',
-  templateVersion: 'template_version',
-  templateType: 'template_type',
-  templateSource: 'template_source',
-  createdBy: 'created_by',
-  updatedBy: 'updated_by',
-} as const satisfies { readonly [filter in TemplateFilter]: keyof TemplateRow }
-
-/** Filters that name a template or its group, and so match few templates. */
-const NARROW: readonly TemplateFilter[] = ['externalTemplateId', 'groupId', 'templateId', 'templateName']
-const OTHERS = TEMPLATE_FILTERS.filter((filter) => !NARROW.includes(filter))
-
-function isNarrow({ filters }: TemplateSearch): boolean {
-  return NARROW.some((filter) => filters[filter] !== undefined)
-}
-
-/**
- * The templates that match a search, before sorting and paging. Narrow filters are applied first, in a query of their own: without
- * planner statistics SQLite would choose the index of a common filter, or scan all templates in the order of the sort, or, unless
- * it selects whole rows, scan any index that has the columns.
- */
-function matchingTemplates({ query }: Store, workspaceId: string, search: TemplateSearch): Matching {
-  const found: Matching = isNarrow(search)
-    ? query
-        .with(
-          (name) => name('found').materialized(),
-          () =>
-            query
-              .selectFrom('templates')
-              .selectAll()
-              .where(conditions(workspaceId, NARROW, search.filters)),
-        )
-        .selectFrom('found')
-    : query.selectFrom('templates as found')
-  const matching = found.where(conditions(workspaceId, OTHERS, search.filters))
-  return search.isGrouped ? matching.where('is_child', '=', 0) : matching
-}
-
-function conditions(
-  workspaceId: string,
-  names: readonly TemplateFilter[],
-  filters: TemplateFilters,
-): Expression<SqlBool> {
-  const row = expressionBuilder<Tables, 'templates'>()
-  const all = names.flatMap((name) => {
-    const column = FILTER_COLUMNS[name]
-    const [value, ...others] = filters[name] ?? []
-    if (value === undefined) return []
-    // A single value is compared with `=`, which keeps the order of the index columns after it.
-    return others.length > 0 ? row(column, 'in', [value, ...others]) : row(column, '=', value)
-  })
-  return row.and([row('workspace_id', '=', workspaceId), ...all])
-}
+export type FoundRow = Pick<Selectable<TemplateRow>, (typeof RETURNED)[number]>
 
 export function toFound(row: FoundRow): FoundTemplate {
-  const { external_template_id, version, group_id, is_child } = row
-  const role = is_child === 1 ? 'child' : group_id === null ? 'single' : 'default'
-  return { externalTemplateId: external_template_id, version, role }
+  const { external_template_id, version, group_id: groupId, is_child, archived_at: archivedAt } = row
+  const role = is_child === 1 ? 'child' : groupId === null ? 'single' : 'default'
+  return { externalTemplateId: external_template_id, version, role, groupId, archivedAt }
 }

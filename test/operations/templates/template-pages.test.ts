@@ -7,7 +7,8 @@ import { searchTemplates } from '../../../src/operations/templates/search-templa
 import { KeyedQueue } from '../../../src/concurrency/keyed-queue.ts'
 import { findCurrentTemplate, saveTemplate } from '../../../src/actions/save-template.ts'
 import type { Database } from '../../../src/store/store.ts'
-import { findTemplateVersions } from '../../../src/store/templates/template-versions.ts'
+import { findTemplateVersions, removeTemplateVersions } from '../../../src/store/templates/template-versions.ts'
+import { removeTemplate } from '../../../src/store/templates/templates.ts'
 import { meddled } from '../../support/meddled-store.ts'
 import { watchRows } from '../../support/record-queries.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
@@ -57,6 +58,17 @@ describeEachStore('A search during changes of templates (search_templates)', (ki
     await add('one', 'Added', null)
     const { data, total_count } = await searchDuring(() => add('two', 'Added', null), { template_name: 'Added' })
     expect(data).toHaveLength(total_count)
+  })
+
+  it('counts as many templates as it shows while one of them is deleted', async () => {
+    for (const id of ['left', 'gone']) await add(id, 'Deleted', null)
+    const remove = () =>
+      database.write(async (store) => {
+        await removeTemplate(store, WORKSPACE.id, 'gone')
+        await removeTemplateVersions(store, WORKSPACE.id, 'gone')
+      })
+    const { data, total_count } = await searchDuring(remove, { template_name: 'Deleted' })
+    expect([data.map(({ external_template_id: id }) => id), total_count]).toEqual([['left'], 1])
   })
 
   it('counts none if it shows none while the first is added', async () => {

@@ -19,15 +19,14 @@ import {
   findTemplateVersions,
   listNamedVersions,
 } from '../../../src/store/templates/template-versions.ts'
-import { listTemplates } from '../../../src/store/templates/template-pages.ts'
+import { countOfTemplates, listTemplates, pageOfTemplates } from '../../../src/store/templates/template-pages.ts'
 import {
   closeGroupIfEmpty,
-  countOfTemplates,
+  countMembers,
   countsOfGroups,
   findTemplateHolding,
   findTemplates,
   openGroup,
-  pageOfTemplates,
   saveLatest,
 } from '../../../src/store/templates/templates.ts'
 import { explain, expectIndexed, narrowsBy, type QueryPlan } from '../../support/query-plan.ts'
@@ -68,12 +67,12 @@ describeEachStore('Searches of email templates', (kind) => {
     return plans
   }
   const pagePlan = async (search: Partial<TemplateSearch>): Promise<QueryPlan> => {
-    const whole = { filters: {}, isGrouped: false, sort: BY_DATE, ...search }
+    const whole = { filters: {}, isGrouped: false, includesArchived: false, sort: BY_DATE, ...search }
     const [plan] = await plansOf((store) => pageOfTemplates(store, 'main', whole, PAGE).execute())
     return plan as QueryPlan
   }
   const countPlan = async (search: Partial<TemplateSearch>): Promise<QueryPlan> => {
-    const whole = { filters: {}, isGrouped: false, sort: BY_DATE, ...search }
+    const whole = { filters: {}, isGrouped: false, includesArchived: false, sort: BY_DATE, ...search }
     const [plan] = await plansOf((store) => countOfTemplates(store, 'main', whole).execute())
     return plan as QueryPlan
   }
@@ -94,6 +93,15 @@ describeEachStore('Searches of email templates', (kind) => {
         const plan = await pagePlan({ sort })
         expectIndexed(plan)
         expect(plan.accesses.map(({ index }) => index)).toEqual([SORTED_BY[key]])
+      }
+    })
+
+    it('with archived templates walks the same index', async () => {
+      for (const key of SORT_KEYS) {
+        const plan = await pagePlan({ includesArchived: true, sort: [{ key, order: 'ASCENDING' }] })
+        expectIndexed(plan)
+        expect(plan.accesses.map(({ index }) => index)).toEqual([SORTED_BY[key]])
+        expect(plan.sorts).toBe(false)
       }
     })
 
@@ -184,7 +192,7 @@ describeEachStore('Searches of email templates', (kind) => {
 
   it('reads a page and its counts by indexes of the workspace', async () => {
     for (const isGrouped of [true, false]) {
-      const search = { filters: {}, isGrouped, sort: BY_DATE }
+      const search = { filters: {}, isGrouped, includesArchived: false, sort: BY_DATE }
       const [plan] = await plansOf((store) => listTemplates(store, 'main', search, { ...PAGE, isCounted: true }))
       expectIndexed(plan as QueryPlan)
       expect(plan?.accesses.map(({ index }) => index)).toContain('templates_sorted_by_date')
@@ -192,7 +200,7 @@ describeEachStore('Searches of email templates', (kind) => {
   })
 
   it('counts the groups of a page by an index alone', async () => {
-    const search = { filters: {}, isGrouped: true, sort: BY_DATE }
+    const search = { filters: {}, isGrouped: true, includesArchived: false, sort: BY_DATE }
     const [plan] = await plansOf((store) => listTemplates(store, 'main', search, { ...PAGE, isCounted: false }))
     expect(plan?.accesses.map(({ index }) => index).toSorted()).toEqual([
       'templates_by_group',
@@ -204,7 +212,9 @@ describeEachStore('Searches of email templates', (kind) => {
   })
 
   it('counts groups by an index alone', async () => {
-    const [plan] = await plansOf((store) => countsOfGroups(store, 'main', ['main-0', 'main-20']).execute())
+    const [plan] = await plansOf((store) =>
+      countsOfGroups(store, 'main', { parentIds: ['main-0', 'main-20'], includesArchived: false }).execute(),
+    )
     expectIndexed(plan as QueryPlan, 'group_id')
     expect(plan?.accesses.map(({ index }) => index)).toEqual(['templates_by_group'])
   })
@@ -214,6 +224,7 @@ describeEachStore('Searches of email templates', (kind) => {
       await findTemplateHolding(store, 'main', { ...META, templateId: 'template-7' })
       await openGroup(store, 'main', 'main-0')
       await closeGroupIfEmpty(store, 'main', 'main-0')
+      await countMembers(store, 'main', 'main-0')
     })
     for (const plan of plans) expectIndexed(plan, 'template_id', 'external_template_id', 'group_id')
   })

@@ -16,6 +16,7 @@ export interface Item {
   readonly created_at: string
   readonly updated_at: string
   readonly updated_by: string
+  readonly archived_at?: string
   readonly is_default_template_of_group?: boolean
   readonly unique_locale_count?: number
   readonly unique_variation_count?: number
@@ -68,6 +69,18 @@ export class TemplateCaller {
 
   update(body: unknown): Promise<Answer<Saved>> {
     return this.#server.call('PUT', TEMPLATES, { as: this.#workspace, body })
+  }
+
+  archive(id: string): Promise<Answer<unknown>> {
+    return this.#server.call('PUT', `${TEMPLATES}/${id}/archive`, { as: this.#workspace })
+  }
+
+  restore(id: string): Promise<Answer<unknown>> {
+    return this.#server.call('PUT', `${TEMPLATES}/${id}/restore`, { as: this.#workspace })
+  }
+
+  delete(id: string): Promise<Answer<unknown>> {
+    return this.#server.call('DELETE', `${TEMPLATES}/${id}`, { as: this.#workspace })
   }
 
   search(body: unknown): Promise<Answer<SearchAnswer>> {

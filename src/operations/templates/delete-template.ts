@@ -1,0 +1,53 @@
+// Delete email template: removes a template with all its versions while nothing refers to it.
+import { AppError } from '../../core/app-error.ts'
+import { inDigits } from '../../core/in-digits.ts'
+import type { Store } from '../../store/store.ts'
+import { removeTemplateVersions } from '../../store/templates/template-versions.ts'
+import { closeGroupIfEmpty, countMembers, lockTemplates, removeTemplate } from '../../store/templates/templates.ts'
+import { NoFields } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+import { requireTemplate, TemplatePath } from './require-template.ts'
+
+export const deleteTemplate = defineOperation({
+  name: 'delete_template',
+  summary: 'Delete email template',
+  description:
+    'Deletes a template and all its versions for good. While other templates, archived or not, have it as their ' +
+    '`group_id`, the response is 409.',
+  group: 'Email templates',
+  method: 'DELETE',
+  url: '/v1.0/custom-templates/email/:external_template_id',
+  requires: 'data',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: TemplatePath,
+  query: NoFields,
+  body: null,
+  refusals: ['not_found', 'conflict'],
+  successStatus: 204,
+  output: null,
+  async handle({ workspace, path }, { database }) {
+    await database.write(async (store) => {
+      await lockTemplates(store, workspace.id)
+      const { externalTemplateId: id, groupId } = await requireTemplate(store, workspace, path.external_template_id)
+      await refuseIfUsed(store, workspace.id, id)
+      await removeTemplate(store, workspace.id, id)
+      await removeTemplateVersions(store, workspace.id, id)
+      if (groupId !== null) await closeGroupIfEmpty(store, workspace.id, groupId)
+    })
+  },
+})
+
+/** Throws AppError `conflict` while something refers to the template. */
+async function refuseIfUsed(store: Store, workspaceId: string, id: string): Promise<void> {
+  const members = await countMembers(store, workspaceId, id)
+  if (members.all > 0) throw isGroup(members.all)
+}
+
+function isGroup(count: number): AppError {
+  const members = count === 1 ? 'one other template' : `${inDigits(count)} other templates`
+  return new AppError(
+    'conflict',
+    `The template is the group_id of ${members}. Delete those or change their group first.`,
+  )
+}
