@@ -46,8 +46,8 @@ export const MIGRATIONS: Migrations = {
   '0002-kept-cells': createKeptCells,
   '0003-erasures': createErasures,
   '0004-event-retention': addEventRetention,
-  '0002-archived-campaigns': addCampaignArchival,
-  '0003-archived-templates': addTemplateArchival,
+  '0005-archived-campaigns': addCampaignArchival,
+  '0006-archived-templates': addTemplateArchival,
 }
 
 /** Creates the tables of the first version. A later table needs a migration of its own. */

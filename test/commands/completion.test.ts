@@ -12,8 +12,8 @@ const DRIVERS = {
     'compdef() { :; }; compadd() { shift; print -rl -- ${(M)@:#$PREFIX*}; }; _files() { :; }',
     'eval "$(cat)"; words=(tidings "$@"); CURRENT=$#words; PREFIX=$words[-1]; _tidings',
   ].join('; '),
-  // The last word is quoted, so that an empty one counts.
-  fish: `source -; complete --do-complete "tidings $argv[1..-2] $argv[-1]" | string replace -r '\\t.*' ''`,
+  // fish reads arguments as files.
+  fish: `cat | source; complete --do-complete "$LINE" | string replace -r '\\t.*' ''; true`,
 } as const
 
 const FAMILIES = [...new Set(COMMANDS.map(({ name }) => name.split(' ')[0] ?? ''))]
@@ -51,9 +51,10 @@ describe.each(SHELLS)('completion in %s', (shell) => {
 
   it.for(lines)('of %j', ([typed, completed], { skip }) => {
     skip(spawnSync(shell, ['-c', 'true']).error !== undefined, `${shell} is not installed`)
-    const separator = shell === 'fish' ? [] : [shell]
-    const args = ['-c', DRIVERS[shell], ...separator, ...typed]
-    const output = execFileSync(shell, args, { input: script, encoding: 'utf8' })
+    const args = ['-c', DRIVERS[shell], ...(shell === 'fish' ? [] : [shell, ...typed])]
+    const line = ['tidings', ...typed].map((word) => (word.includes(' ') ? `'${word}'` : word)).join(' ')
+    const env = { ...process.env, LINE: line }
+    const output = execFileSync(shell, args, { input: script, env, encoding: 'utf8' })
     expect(output.split('\n').filter(Boolean).toSorted()).toEqual(completed.toSorted())
   })
 

@@ -36,7 +36,10 @@ if [[ $funcstack[1] == _tidings ]]; then _tidings "$@"; else compdef _tidings ti
 function __tidings_complete
   set -l line
   set -l previous
-  for word in (commandline -opc)[2..-1]
+  # A range from 2 to the end would return the only word if there is one.
+  set -l words (commandline -opc)
+  set -e words[1]
+  for word in $words
     switch "$previous"
       case ${options.map(({ option }) => option).join(' ')}
         set previous
@@ -50,7 +53,7 @@ function __tidings_complete
   switch "$previous"
 ${options.map(({ option, choices }) => `    case ${option}\n      set choices ${choices.join(' ')}`).join('\n')}
     case '*'
-      switch (count $line)": $line"
+      switch (string trim (count $line)": $line")
 ${rules.map(toFishCase).join('\n')}
       end
   end
