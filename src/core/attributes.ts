@@ -2,6 +2,7 @@
 import { DETAILS_MAX, type Fault } from './app-error.ts'
 import { codePointLength } from './bounded-text.ts'
 import { memberPath } from './field-path.ts'
+import { isJsonNumber, numberProblem } from './json/exact-number.ts'
 import { SYSTEM_PREFIX } from './users/user.ts'
 
 export const NAME_LENGTH_MAX = 256
@@ -43,9 +44,7 @@ export function nameProblem(name: string): string | undefined {
 
 /** The problem of a value that may be nested `levels` deep; undefined if it is valid. */
 export function valueProblem(value: unknown, levels: number): string | undefined {
-  // JSON.parse turns a number that is too large into Infinity, and JSON.stringify would write that as null.
-  if (value === Infinity || value === -Infinity)
-    return 'must not contain numbers outside the range of 64-bit floating point'
+  if (isJsonNumber(value)) return numberProblem(value)
   if (typeof value !== 'object' || value === null) return undefined
   if (levels === 0) return `must not be nested deeper than ${NESTING_MAX} levels`
   for (const member of Object.values(value) as unknown[]) {

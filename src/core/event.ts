@@ -38,7 +38,7 @@ export interface TrackedEvent {
   /** The client's id, used to drop repeats. */
   readonly givenId: string | null
   readonly action: string
-  /** The attributes, serialized again: numbers are 64-bit floating point, spaces are gone. */
+  /** The attributes, serialized again: spaces are gone, numbers have the same value. */
   readonly attributes: string
   readonly platform: string | null
   readonly appVersion: string | null

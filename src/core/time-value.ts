@@ -1,4 +1,5 @@
 // Parses the time values that clients send ("Time values" and "The event's instant"). Responses always use `toIso`.
+import { isJsonNumber } from './json/exact-number.ts'
 import { localToInstant } from './time-zone.ts'
 
 /** Smaller epoch numbers are seconds. */
@@ -34,14 +35,14 @@ export function toIso(instant: number): string {
 
 /** Parses one time value; undefined if it is none, or lies before 1970. */
 export function parseTimeValue(value: unknown): TimeValue | undefined {
-  if (typeof value === 'number') return fromEpoch(value)
+  if (isJsonNumber(value)) return fromEpoch(Number(value))
   if (typeof value !== 'string') return undefined
   return fromPlainUtc(value) ?? fromEpochText(value) ?? fromIso(value)
 }
 
 /** Seconds east of UTC, from −54000 to 54000, as a number or a numeric string; undefined for anything else. */
 export function parseOffsetSeconds(value: unknown): number | undefined {
-  const isNumeric = typeof value === 'number' || (typeof value === 'string' && /^[+-]?\d+(?:\.0+)?$/.test(value))
+  const isNumeric = isJsonNumber(value) || (typeof value === 'string' && /^[+-]?\d+(?:\.0+)?$/.test(value))
   const seconds = isNumeric ? Number(value) : Number.NaN
   return Number.isInteger(seconds) && Math.abs(seconds) <= OFFSET_SECONDS_MAX ? seconds : undefined
 }

@@ -15,7 +15,7 @@ import { readBasic, type Authentication, type Caller } from './authentication.ts
 import { NeverPasses, type Limiter, type LimitState } from './limits/limiter.ts'
 import type { Readiness } from './operator/readiness.ts'
 import type { RequestContext, SentBody } from './request-context.ts'
-import { parseJson } from './requests/json-body.ts'
+import { parseJson, type JsonBody } from './requests/json-body.ts'
 import type { ReceivedBodies } from './requests/received-bodies.ts'
 import { OperationValidator } from './requests/validation.ts'
 
@@ -158,15 +158,14 @@ async function runOrRefuse(
   throw invalidRequest([...faults, ...stored])
 }
 
-interface SentInput {
+interface SentInput extends JsonBody {
   readonly upload: AsyncIterable<Uint8Array> | undefined
   readonly bytes: Uint8Array
-  readonly value: unknown
 }
 
 function checkInput(context: RequestContext, binding: RouteBinding, sent: SentInput): CheckedInput {
   const { operation, validator } = binding
-  const body = operation.body && !sent.upload ? validator.body(operation.body, sent.value) : NO_BODY
+  const body = operation.body && !sent.upload ? validator.body(operation.body, sent) : NO_BODY
   return checkAround(context, binding, sent, body)
 }
 
@@ -191,7 +190,7 @@ function checkAround(
 }
 
 const NO_BODY = { value: undefined, faults: [] as readonly Fault[] }
-const NOTHING_SENT: SentInput = { bytes: NO_BYTES, value: undefined, upload: undefined }
+const NOTHING_SENT: SentInput = { bytes: NO_BYTES, value: undefined, hasLongNumbers: false, upload: undefined }
 
 /** Reads the body, and takes units that depend on it; an unreadable body takes one, and is refused with every other fault. */
 async function readInput(context: RequestContext, binding: RouteBinding, body: SentBody): Promise<SentInput> {
@@ -213,7 +212,8 @@ async function readJson(body: SentBody, { bodyBytesMax = BODY_BYTES_MAX }: Opera
   let bytes: Uint8Array = NO_BYTES
   if (body && 'read' in body) bytes = await body.read(bodyBytesMax)
   else if (body && 'bytes' in body) bytes = body.bytes
-  return { bytes, value: parseJson(bytes), upload: undefined }
+  const { value, hasLongNumbers } = parseJson(bytes)
+  return { bytes, value, hasLongNumbers, upload: undefined }
 }
 
 function withOtherFaults(error: unknown, context: RequestContext, binding: RouteBinding): unknown {

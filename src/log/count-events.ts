@@ -1,5 +1,5 @@
 // Counts the events of a request, for its receipt. It parses the body, because the log stores no count.
-import { parseJsonText } from '../core/parse-json.ts'
+import { parseJsonText } from '../core/json/parse-json.ts'
 import type { EntryKind, LogEntry } from './event-log.ts'
 
 /** The member of the body that lists the events; null for requests without events. */

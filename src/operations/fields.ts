@@ -1,5 +1,6 @@
 // Field schemas that operations share. They accept only text that every database can store.
 import { Type, type TObject, type TProperties, type TSchema } from 'typebox'
+import { EXPONENT_MAX, NUMBER_LENGTH_MAX } from '../core/json/exact-number.ts'
 import { USER_ID_LENGTH_MAX } from '../core/users/user.ts'
 
 /** An id, name or word of `min` to `max` code points, without characters that nobody sees (`hiddenProblem`). */
@@ -54,7 +55,10 @@ export const TrackedCustomerId = NullableText(
 )
 
 /** For descriptions of attributes. */
-export const ATTRIBUTE_NUMBERS = 'Numbers are stored as 64-bit floating point: send longer ones as strings.'
+export const ATTRIBUTE_NUMBERS =
+  'Numbers are never rounded. One that 64-bit floating point cannot hold may have up to ' +
+  `${NUMBER_LENGTH_MAX} characters and an exponent from -${EXPONENT_MAX} to ${EXPONENT_MAX}. Many JSON parsers round such ` +
+  'numbers when they read them.'
 
 /** A time in responses: ISO 8601 in UTC with milliseconds. */
 export const IsoTime = Type.String({ format: 'date-time' })

@@ -2,7 +2,7 @@
 // entry.
 import { isEmail, normalizeEmail } from '../core/users/email-address.ts'
 import { keepLast } from '../runtime/keep-last.ts'
-import { parseJsonText } from '../core/parse-json.ts'
+import { parseJsonText } from '../core/json/parse-json.ts'
 import { EVENTS_PER_ENTRY_MAX, eventsOf, type Action, type TrackedEvent } from '../core/event.ts'
 import {
   membershipsOf,

@@ -2,7 +2,7 @@
 // and a user may have thousands of events.
 import type { GoalEvent } from '../core/campaigns/facts.ts'
 import { meetsConditions, type Goal } from '../core/campaigns/goal.ts'
-import { parseJsonText } from '../core/parse-json.ts'
+import { parseJsonText } from '../core/json/parse-json.ts'
 import { listAttributes, measureAttributes, type NamedEvent } from '../store/users/events.ts'
 import type { Store } from '../store/store.ts'
 import { conditionalGoals, type GoalCatalog } from './goal-catalog.ts'

@@ -3,9 +3,11 @@ import { describe, expect, it } from 'vitest'
 import type { Fault } from '../../src/core/app-error.ts'
 import { checkAttributes, nameProblem } from '../../src/core/attributes.ts'
 import { codePointLength, textProblem, toStorable, unstorableProblem } from '../../src/core/bounded-text.ts'
+import { NUMBER_LENGTH_MAX, toJsonNumber } from '../../src/core/json/exact-number.ts'
 import { userAttributeFaults } from '../../src/core/users/user-attributes.ts'
 
 const EMOJI = '😀'
+const NINES = '9'.repeat(NUMBER_LENGTH_MAX)
 
 function nested(levels: number, leaf: unknown = 1): unknown {
   return levels === 0 ? leaf : levels % 2 === 0 ? [nested(levels - 1, leaf)] : { in: nested(levels - 1, leaf) }
@@ -43,7 +45,17 @@ describe('attributes', () => {
     ['must not have eleven levels', { a: nested(10) }, ['at.a']],
     ['must not have eleven levels with the last one empty', { a: nested(9, []) }, ['at.a']],
     ['must not have eleven levels behind shallow members', { a: [1, {}, [nested(8)]] }, ['at.a']],
-    ['must not hold a number beyond 64-bit floating point', { a: Infinity, b: [{ c: -Infinity }] }, ['at.a', 'at.b']],
+    ['may hold a number beyond 64-bit floating point', { a: toJsonNumber('1e400'), b: [toJsonNumber(NINES)] }, []],
+    [
+      'must not hold a number of more than 400 characters',
+      { a: toJsonNumber(`${NINES}9`), b: [{ c: toJsonNumber(`-${NINES}`) }] },
+      ['at.a', 'at.b'],
+    ],
+    [
+      'must not hold a number with an exponent beyond 9999',
+      { a: toJsonNumber('1e10000'), b: [{ c: toJsonNumber('1e-10000') }] },
+      ['at.a', 'at.b'],
+    ],
     ['have all faults named at once', { svc_a: nested(10), '': 1, ok: 1 }, ['at.svc_a', 'at.svc_a', 'at[""]']],
   ]
   it.each(cases)('%s', (_what, attributes, fields) => {

@@ -1,5 +1,6 @@
 // Which events meet a goal ("Conversions"): every operator on every type of value, without type conversion.
 import { describe, expect, it } from 'vitest'
+import { parseJsonText } from '../../src/core/json/parse-json.ts'
 import { meetsConditions, windowMs, type Condition, type Goal, type Operator } from '../../src/core/campaigns/goal.ts'
 
 function goalWhere(...where: Condition[]): Goal {
@@ -8,7 +9,7 @@ function goalWhere(...where: Condition[]): Goal {
 
 /** Attributes as they come from a request: `__proto__` is a member like any other. */
 function parse(json: string): Record<string, unknown> {
-  return JSON.parse(json) as Record<string, unknown>
+  return parseJsonText(json) as Record<string, unknown>
 }
 
 describe('A goal', () => {
@@ -95,10 +96,33 @@ describe('A goal', () => {
     ['null', 'exists', 'null', true],
     ['"x"', 'exists', '"y"', true],
     [undefined, 'exists', 'null', false],
+
+    ['1610521604143693812', 'is', '1610521604143693812', true],
+    ['1610521604143693812', 'is', '1610521604143693812.0', true],
+    ['1610521604143693812', 'is', '1610521604143693813', false],
+    ['1610521604143693812', 'is', '1610521604143693800', false],
+    ['1610521604143693812', 'is', '"1610521604143693812"', false],
+    ['1610521604143693812', 'is', '{}', false],
+    ['{}', 'is', '1610521604143693812', false],
+    ['{"b":[1610521604143693812]}', 'is', '{"b":[1610521604143693812]}', true],
+    ['{"b":[1610521604143693812]}', 'is', '{"b":[1610521604143693813]}', false],
+    ['1610521604143693812', 'is_not', '1610521604143693813', true],
+    ['1610521604143693812', 'is_not', '1610521604143693812', false],
+    ['1610521604143693812', 'greater_than', '1610521604143693811', true],
+    ['1610521604143693812', 'greater_than', '1610521604143693812', false],
+    ['1610521604143693812', 'greater_than', '5', true],
+    ['1610521604143693812', 'less_than', '1610521604143693813', true],
+    ['1610521604143693812', 'less_than', '1e400', true],
+    ['5', 'less_than', '1610521604143693812', true],
+    ['"5"', 'less_than', '1610521604143693812', false],
+    ['[1,1610521604143693812]', 'contains', '1610521604143693812', true],
+    ['[1,1610521604143693812]', 'contains', '1610521604143693813', false],
+    ['"1610521604143693812"', 'contains', '1610521604143693812', false],
+    ['1610521604143693812', 'exists', 'null', true],
   ]
   it.each(cases)('checks an attribute value of %s with: %s %s', (actual, operator, value, isMet) => {
     const attributes = parse(actual === undefined ? '{"b":1}' : `{"a":${actual}}`)
-    const condition = { attribute: 'a', operator, value: JSON.parse(value) as unknown }
+    const condition = { attribute: 'a', operator, value: parse(`[${value}]`)[0] }
     expect(meetsConditions(goalWhere(condition), attributes)).toBe(isMet)
   })
 

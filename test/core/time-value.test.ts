@@ -1,5 +1,6 @@
 // Time values as clients send them ("Time values", "The event's instant").
 import { describe, expect, it } from 'vitest'
+import { toJsonNumber } from '../../src/core/json/exact-number.ts'
 import { decidingField, eventInstant, parseOffsetSeconds, parseTimeValue, toIso } from '../../src/core/time-value.ts'
 
 const instant = (iso: string) => ({ kind: 'instant', ms: Date.parse(iso) })
@@ -60,6 +61,7 @@ describe('a time value', () => {
     [1_777_888_800.2519, { kind: 'instant', ms: 1_777_888_800_251 }],
     [0.0000001, { kind: 'instant', ms: 0 }],
     ['1777888800.2519999999999', { kind: 'instant', ms: 1_777_888_800_251 }],
+    [toJsonNumber('1777888800.251234567'), { kind: 'instant', ms: 1_777_888_800_251 }],
     // The same numbers as strings.
     ['0', { kind: 'instant', ms: 0 }],
     ['1777888800', { kind: 'instant', ms: 1_777_888_800_000 }],
@@ -73,6 +75,7 @@ describe('a time value', () => {
 
   const refused: Readonly<Record<string, readonly unknown[]>> = {
     'no time at all': ['', ' ', 'now', 'tomorrow', null, undefined, true, {}, [], [1], new Date(0), 5n],
+    'a number beyond all times': [toJsonNumber('1610521604143693812'), toJsonNumber('1e400'), toJsonNumber('-1e400')],
     'in another notation': ['Mon, 04 May 2026 10:00:00 GMT', '04.05.2026', '2026/05/04', '20260504T10', '2026-W19-1'],
     'not quite ISO 8601': [
       '2026-5-4',
@@ -145,6 +148,7 @@ describe('an offset in seconds', () => {
     ['-28800', -28_800],
     ['+3600', 3_600],
     ['3600.0', 3_600],
+    [toJsonNumber('3600.00000000000000001'), 3_600],
   ]
   it.each(read)('is read from %j', (value, seconds) => {
     expect(parseOffsetSeconds(value)).toBe(seconds)
@@ -152,6 +156,8 @@ describe('an offset in seconds', () => {
 
   const refused: unknown[] = [
     54_001,
+    toJsonNumber('1610521604143693812'),
+    toJsonNumber('1e400'),
     -54_001,
     0.5,
     '0.5',

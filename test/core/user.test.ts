@@ -10,6 +10,7 @@ import {
   userReferenceFaults,
   type Attributes,
 } from '../../src/core/users/user.ts'
+import { toJsonNumber } from '../../src/core/json/exact-number.ts'
 import { changeSettings, DEFAULT_SETTINGS } from '../../src/core/workspace.ts'
 
 const NAMES = ['svc_mobile', 'crm']
@@ -50,18 +51,32 @@ describe('a request with identity resolution on', () => {
     ],
     ['is accepted with a number as identifier', { user_identifiers: { svc_mobile: 491_701 } }, []],
     ['is accepted with a fraction as identifier', { user_identifiers: { crm: 1.5 } }, []],
-    ['is accepted with the greatest exact number', { user_identifiers: { crm: Number.MAX_SAFE_INTEGER } }, []],
     [
-      'is refused with a number that would be rounded',
-      { user_identifiers: { crm: 2 ** 53 } },
+      'is accepted with a number of many digits',
+      { user_identifiers: { crm: toJsonNumber('1610521604143693812') } },
+      [],
+    ],
+    ['is accepted with a number of 256 digits', { user_identifiers: { crm: toJsonNumber('9'.repeat(256)) } }, []],
+    [
+      'is refused with a number of 257 digits',
+      { user_identifiers: { crm: toJsonNumber('9'.repeat(257)) } },
       ['user_identifiers.crm'],
     ],
     [
-      'is refused with a fraction that would be rounded',
-      { user_identifiers: { crm: 2 ** 51 + 0.5 } },
+      'is refused with a number whose digits would be 257',
+      { user_identifiers: { crm: toJsonNumber('1e256') } },
       ['user_identifiers.crm'],
     ],
-    ['is refused with an infinite number', { user_identifiers: { crm: -Infinity } }, ['user_identifiers.crm']],
+    [
+      'is refused with a number whose exponent is too large',
+      { user_identifiers: { crm: toJsonNumber('1e99999999') } },
+      ['user_identifiers.crm'],
+    ],
+    [
+      'is refused with identifiers that are a number of many digits',
+      { customer_id: 'a', user_identifiers: toJsonNumber('1610521604143693812') },
+      ['user_identifiers'],
+    ],
     ['is refused with neither', {}, ['customer_id', 'user_identifiers']],
     ['is refused with no identifiers in the object', { user_identifiers: {} }, ['user_identifiers']],
     ['is accepted with customer_id and no identifiers in the object', { customer_id: 'a', user_identifiers: {} }, []],
@@ -119,6 +134,13 @@ describe('a request with identity resolution on', () => {
       { name: 'svc_mobile', value: '491701' },
       { name: 'crm', value: 'c' },
     ])
+  })
+
+  it('names its user by all digits of a number, as it is written without an exponent', () => {
+    const named = (text: string) => identitiesOf({ user_identifiers: { crm: toJsonNumber(text) } }, ['crm'])[0]?.value
+    const texts = ['1610521604143693812', '1610521604143693812.0', '1e21', '1000000000000000000000']
+    const [exact, one] = ['1610521604143693812', `1${'0'.repeat(21)}`]
+    expect(texts.map(named)).toEqual([exact, exact, one, one])
   })
 
   it('names nobody by null values', () => {

@@ -1,11 +1,12 @@
 // The strict JSON parser: what it accepts, what it refuses, and which position or field it names.
 import { gzipSync } from 'node:zlib'
-import { assert, constantFrom, jsonValue, nat, property } from 'fast-check'
+import { assert, constantFrom, jsonValue, nat, property, stringMatching } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AppError, DETAILS_MAX } from '../../src/core/app-error.ts'
+import { parseJsonText } from '../../src/core/json/parse-json.ts'
 import { JSON_DEPTH_MAX, parseJson, toFieldPath } from '../../src/http/requests/json-body.ts'
 
-const parse = (text: string) => parseJson(Buffer.from(text))
+const parse = (text: string) => parseJson(Buffer.from(text)).value
 
 /** `field: problem` of every fault. */
 function faultsOf(bytes: Uint8Array | string): string[] {
@@ -188,6 +189,24 @@ function expectBroken(): string {
 function breaks(character: number, what: string): string {
   return `body: must be valid JSON: ${what} at character ${character}`
 }
+
+describe('Numbers of a JSON body', () => {
+  const exact = ['1610521604143693812', '-0.12345678901234567', '1e400', '-1E-400', '6e-324', '123456789012345678']
+  const exactIn = exact.flatMap((number) => [`{"a":${number}}`, `[1,${number},2]`, `{"a/-1":[ ${number}\n]}`])
+  it.each(exactIn)('keep their digits: %s', (text) => {
+    expect(JSON.stringify(parse(text))).toBe(text.replaceAll(/\s/g, ''))
+  })
+
+  it('are read like those of any JSON text of a client', () => {
+    const number = stringMatching(/^-?(0|[1-9]\d{0,18})(\.\d{1,18})?([eE][+-]?\d{1,3})?$/)
+    assert(
+      property(number, (text) => {
+        expect(JSON.stringify(parse(`{"a":${text}}`))).toBe(JSON.stringify(parseJsonText(`{"a":${text}}`)))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})
 
 describe('The path of a field', () => {
   const paths: [path: (string | number)[], text: string][] = [

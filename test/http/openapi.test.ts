@@ -127,12 +127,14 @@ describe('The OpenAPI document', () => {
     expect(description).toContain('from `start_date` to `end_date`, both inclusive and at most 30 days apart')
     const { example, body } = fetchCampaignStats
     const range = { ...(example as object), start_date: '2026-03-01', end_date: '2026-03-31' }
-    expect(body && new OperationValidator(fetchCampaignStats).body(body, range).faults).toEqual([])
+    const sent = { value: range, hasLongNumbers: false }
+    expect(body && new OperationValidator(fetchCampaignStats).body(body, sent).faults).toEqual([])
   })
 
   const bodies = OPERATIONS.flatMap((operation) => (operation.body ? [{ operation, body: operation.body }] : []))
   it.each(bodies)('has an example for $operation.summary that the operation accepts', ({ operation, body }) => {
-    expect(new OperationValidator(operation).body(body, operation.example).faults).toEqual([])
+    const sent = { value: operation.example, hasLongNumbers: false }
+    expect(new OperationValidator(operation).body(body, sent).faults).toEqual([])
   })
 
   it('has a short example answer of Fetch Campaign Stats that matches its schema', () => {
@@ -155,7 +157,8 @@ describe('The OpenAPI document', () => {
   it.each(OPERATIONS)('has schemas for $summary that the validator can compile', (operation) => {
     const validator = new OperationValidator(operation)
     const { body } = operation
-    expect(() => [validator.path({}), validator.query({}, ''), body && validator.body(body, {})]).not.toThrow()
+    const sent = { value: {}, hasLongNumbers: false }
+    expect(() => [validator.path({}), validator.query({}, ''), body && validator.body(body, sent)]).not.toThrow()
   })
 
   const nullable: [path: string, members: readonly (readonly string[])[]][] = [

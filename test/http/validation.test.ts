@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import type { TSchema } from 'typebox'
 import { DETAILS_MAX } from '../../src/core/app-error.ts'
+import { parseJson, type JsonBody } from '../../src/http/requests/json-body.ts'
 import { listCutterOf } from '../../src/http/requests/list-cutter.ts'
 import { OperationValidator } from '../../src/http/requests/validation.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../../src/core/event.ts'
@@ -177,7 +178,65 @@ it.each(['?', '#'])('A query after %s, where the router begins to read one, has 
   expect([value, faults]).toEqual([{ customer_id: 'c', limit: 10 }, []])
 })
 
-function checkBody(operation: Operation, body: unknown) {
+const AN_OBJECT = 'must be an object'
+
+describe('A number that 64-bit floating point would round', () => {
+  const checkText = (operation: Operation, text: string) => checkSent(operation, parseJson(Buffer.from(text)))
+  const goals = (value: string) =>
+    `[{"name":"g","event":"e","where":[{"attribute":"a","operator":"is","value":${value}}]}]`
+  const campaign = (name: string, value: string) => {
+    return `{"name":${name},"platforms":["WEB"],"created_by":"ada","conversion_goals":${goals(value)}}`
+  }
+
+  const wrong: [operation: Operation, text: string, field: string, problem: string][] = [
+    [searchTemplates, '{"page":1,"entries":12345678901234567890}', 'entries', 'must be at most 15'],
+    [searchTemplates, '{"page":1,"entries":1e400}', 'entries', 'must be at most 15'],
+    [searchTemplates, '{"page":-1e400,"entries":1}', 'page', 'must be at least 1'],
+    [searchTemplates, '{"page":1.12345678901234567,"entries":1}', 'page', 'must be an integer'],
+    [searchTemplates, '{"page":1,"entries":1,"template_id":12345678901234567890}', 'template_id', 'must be a string'],
+    [searchTemplates, '{"page":1,"entries":1,"sort_params":[12345678901234567890]}', 'sort_params[0]', AN_OBJECT],
+    [searchTemplates, '12345678901234567890', 'body', AN_OBJECT],
+    [trackEvents, events('12345678901234567890'), 'actions[0].attributes', 'must be an object or null'],
+    [updatePreferences, categories('12345678901234567890'), 'user_preferences.categories.News', 'must be a boolean'],
+  ]
+  it.each(wrong)('is refused like any other where it is wrong: %o', (operation, text, field, problem) => {
+    expect(checkText(operation, text).faults).toEqual([{ field, problem }])
+  })
+
+  it('is rounded where the schema declares a number', () => {
+    const time = '1777888800.251234567'
+    const { value, faults } = checkText(trackEvents, events('null', `,"user_time":${time}`))
+    expect(faults).toEqual([])
+    expect(value).toMatchObject({ actions: [{ user_time: Number(time) }] })
+  })
+
+  it('keeps its digits in attributes, unknown members and values of conditions', () => {
+    const text = events('{"a":[12345678901234567890],"b":{"c":1e400}}', ',"x":0.12345678901234567')
+    expect(JSON.stringify(checkText(trackEvents, text))).toBe(`{"value":${text},"faults":[]}`)
+    const written = campaign('"c"', '[12345678901234567890]')
+    expect(JSON.stringify(checkText(createCampaign, written))).toBe(`{"value":${written},"faults":[]}`)
+  })
+
+  it('keeps its digits beside a fault', () => {
+    const { value } = checkText(createCampaign, campaign('5', '12345678901234567890'))
+    const goalsLeft = (value as Record<string, unknown>)['conversion_goals']
+    expect(JSON.stringify(goalsLeft)).toBe(goals('12345678901234567890'))
+  })
+})
+
+function events(attributes: string, members = ''): string {
+  return `{"type":"event","customer_id":"c1","actions":[{"action":"A","attributes":${attributes}${members}}]}`
+}
+
+function categories(value: string): string {
+  return `{"user_preferences":{"customer_id":"c1","categories":{"News":${value}}}}`
+}
+
+function checkBody(operation: Operation, value: unknown) {
+  return checkSent(operation, { value, hasLongNumbers: false })
+}
+
+function checkSent(operation: Operation, sent: JsonBody) {
   if (!operation.body) throw new Error('the operation takes a body')
-  return new OperationValidator(operation).body(operation.body, body)
+  return new OperationValidator(operation).body(operation.body, sent)
 }

@@ -1,5 +1,6 @@
 // Checks how entries of the log are read with the current settings of their workspace.
 import { expect, it } from 'vitest'
+import { toJsonNumber } from '../../src/core/json/exact-number.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../../src/core/event.ts'
 import { DEFAULT_SETTINGS, type EmailProtection } from '../../src/core/workspace.ts'
 import type { LogEntry } from '../../src/log/event-log.ts'
@@ -68,6 +69,11 @@ it.each([
   expect(Object.keys((readUser(protection, sent, context) as { attributes: object }).attributes).toSorted()).toEqual(
     Object.keys(attributes).toSorted(),
   )
+})
+
+it('a mobile number with many digits is stored as the text that was validated', () => {
+  const mobile = toJsonNumber('4917012345678.0000000000001')
+  expect(readUser('none', { mobile })).toMatchObject({ attributes: { mobile: '4917012345678' } })
 })
 
 it.each([

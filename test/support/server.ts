@@ -2,7 +2,7 @@
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import { readConfig } from '../../src/app/config.ts'
-import { parseJsonText } from '../../src/core/parse-json.ts'
+import { parseJsonText } from '../../src/core/json/parse-json.ts'
 import type { WorkspaceSettings } from '../../src/core/workspace.ts'
 import type { ErrorBody } from '../../src/http/answers/error-answer.ts'
 import type { KeyedQueue } from '../../src/concurrency/keyed-queue.ts'

@@ -3,6 +3,7 @@ import type { Fault } from '../app-error.ts'
 import { nameProblem, NESTING_MAX, valueProblem } from '../attributes.ts'
 import type { Operator } from './goal.ts'
 import { inDigits } from '../in-digits.ts'
+import { isJsonNumber } from '../json/exact-number.ts'
 
 /** The most conditions of one goal. */
 export const CONDITIONS_MAX = 20
@@ -72,11 +73,11 @@ function conditionProblem(condition: SentCondition, operator: Operator): string 
       return undefined
     case 'greater_than':
     case 'less_than':
-      if (typeof value !== 'number') return `must be a number when operator is ${operator}`
+      if (!isJsonNumber(value)) return `must be a number when operator is ${operator}`
       break
     case 'contains':
       // A value that was not sent is undefined, which JSON does not have.
-      if (value === undefined || (typeof value === 'object' && value !== null)) {
+      if (value === undefined || (typeof value === 'object' && value !== null && !isJsonNumber(value))) {
         return 'must be a string, number, boolean or null when operator is contains'
       }
       break

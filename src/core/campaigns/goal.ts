@@ -1,4 +1,5 @@
 // Conversion goals of campaigns, and which tracked events meet them ("Conversions").
+import { compareNumbers, isJsonNumber } from '../json/exact-number.ts'
 
 export const OPERATORS = ['is', 'is_not', 'greater_than', 'less_than', 'contains', 'exists'] as const
 export type Operator = (typeof OPERATORS)[number]
@@ -48,9 +49,9 @@ function holds({ attribute, operator, value }: Condition, attributes: Readonly<R
     case 'is_not':
       return !(isPresent && isSameJson(actual, value))
     case 'greater_than':
-      return typeof actual === 'number' && typeof value === 'number' && actual > value
+      return isJsonNumber(actual) && isJsonNumber(value) && compareNumbers(actual, value) > 0
     case 'less_than':
-      return typeof actual === 'number' && typeof value === 'number' && actual < value
+      return isJsonNumber(actual) && isJsonNumber(value) && compareNumbers(actual, value) < 0
     case 'contains':
       return contains(actual, value)
     case 'exists':
@@ -68,6 +69,9 @@ function contains(actual: unknown, value: unknown): boolean {
 export function isSameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false
+  if (isJsonNumber(left) || isJsonNumber(right)) {
+    return isJsonNumber(left) && isJsonNumber(right) && compareNumbers(left, right) === 0
+  }
   if (Array.isArray(left) !== Array.isArray(right)) return false
   const names = Object.keys(left)
   return (

@@ -1,6 +1,7 @@
 // The attributes of users that have rules of their own; all others are free-form ("Track user").
 import type { Fault } from '../app-error.ts'
 import { checkAttributes } from '../attributes.ts'
+import { isJsonNumber } from '../json/exact-number.ts'
 import { isEmail } from './email-address.ts'
 import { isTimeZone } from '../time-zone.ts'
 
@@ -25,7 +26,7 @@ export function userAttributeFaults(attributes: Readonly<Record<string, unknown>
  */
 export function effectiveAttributes(sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { email, timezone, mobile } = sent
-  if (email !== '' && timezone !== '' && typeof mobile !== 'number') return sent
+  if (email !== '' && timezone !== '' && !isJsonNumber(mobile)) return sent
   const given = Object.entries(sent).filter(([name, value]) => value !== '' || (name !== EMAIL && name !== 'timezone'))
-  return { ...Object.fromEntries(given), ...(typeof mobile === 'number' && { mobile: String(mobile) }) }
+  return { ...Object.fromEntries(given), ...(isJsonNumber(mobile) && { mobile: String(Number(mobile)) }) }
 }

@@ -2,6 +2,7 @@
 import { DETAILS_MAX, type Fault } from '../app-error.ts'
 import { textProblem } from '../bounded-text.ts'
 import { memberPath } from '../field-path.ts'
+import { ExactNumber, isJsonNumber, numberProblem, toPlainText } from '../json/exact-number.ts'
 import { placeholderProblem } from './placeholder.ts'
 
 /** The reserved prefix of system names. */
@@ -74,7 +75,8 @@ export function identitiesOf(body: UserReference, identifierNames: readonly stri
   const given = isObject(body.user_identifiers) ? body.user_identifiers : {}
   for (const name of identifierNames) {
     const value = Object.hasOwn(given, name) ? given[name] : undefined
-    if (typeof value === 'string' || typeof value === 'number') identities.push({ name, value: String(value) })
+    if (typeof value === 'string') identities.push({ name, value })
+    else if (isJsonNumber(value)) identities.push({ name, value: toPlainText(value) })
   }
   return identities
 }
@@ -134,7 +136,7 @@ function lengthOf(name: string, attribute: Attributes[string]): number {
 }
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
 }
 
 /** An entry has one value for each attribute, so values at the same position are the same value. */
@@ -142,26 +144,13 @@ function isNewer(candidate: Attributes[string], current: Attributes[string]): bo
   return candidate[2] > current[2]
 }
 
-/** Decimals with at most this many digits are different numbers in 64-bit floating point. */
-const FRACTION_DIGITS_MAX = 15
-
-/** Refuses ids that are rounded: two users could get the same id. JSON.parse turns numbers that are too large into Infinity. */
-function isExact(value: number): boolean {
-  if (Number.isInteger(value)) return Number.isSafeInteger(value)
-  return Number.isFinite(value) && Number(value.toPrecision(FRACTION_DIGITS_MAX)) === value
-}
-
-const INEXACT =
-  `must be a string, because numbers beyond ${Number.MAX_SAFE_INTEGER} and fractions of more than ` +
-  `${FRACTION_DIGITS_MAX} digits lose precision`
-
 function identifierFaults(name: string, value: unknown, names: readonly string[]): Fault[] {
   const field = memberPath('user_identifiers', name)
   if (!names.includes(name))
     return [{ field, problem: `is not an identifier of this workspace; it has ${names.join(', ')}` }]
   if (value === null) return []
-  if (typeof value === 'number' && !isExact(value)) return [{ field, problem: INEXACT }]
-  const text = typeof value === 'number' ? String(value) : value
-  const problem = textProblem(text, USER_ID_LENGTH_MAX) ?? placeholderProblem(text as string)
+  const invalid = isJsonNumber(value) ? numberProblem(value) : undefined
+  const text = isJsonNumber(value) ? toPlainText(value) : value
+  const problem = invalid ?? textProblem(text, USER_ID_LENGTH_MAX) ?? placeholderProblem(text as string)
   return problem === undefined ? [] : [{ field, problem }]
 }

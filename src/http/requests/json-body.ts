@@ -1,11 +1,12 @@
 // Parses JSON strictly: UTF-8, no duplicate keys, no keys that poison prototypes, bounded nesting. JSON.parse does the work; one
-// pass over the bytes finds what it accepts silently.
+// pass over the bytes finds what it accepts silently, and numbers that it may round.
 import { isUtf8 } from 'node:buffer'
 import { visit } from 'jsonc-parser'
 import { DETAILS_MAX, invalidRequest, type Fault } from '../../core/app-error.ts'
 import { shortenMiddle } from '../../core/bounded-text.ts'
 import { memberPath } from '../../core/field-path.ts'
-import { parseJsonText } from '../../core/parse-json.ts'
+import { DOUBLE_DIGITS } from '../../core/json/exact-number.ts'
+import { parseJsonText } from '../../core/json/parse-json.ts'
 import { syntaxProblem } from './json-syntax.ts'
 
 /** Nesting of a whole body; operations may allow less. */
@@ -21,26 +22,37 @@ const BYTE_ORDER_MARK = '\ufeff'
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
+const MINUS = 0x2d
+const NINE = 0x39
+const SMALL_E = 0x65
+/** The bit by which a small letter differs from its capital. */
+const SMALL = 0x20
+
+export interface JsonBody {
+  readonly value: unknown
+  /** Otherwise `value` has no `ExactNumber`. */
+  readonly hasLongNumbers: boolean
+}
 
 /** The value of a JSON text. Throws AppError `invalid_request` with the reason. */
-export function parseJson(bytes: Uint8Array): unknown {
+export function parseJson(bytes: Uint8Array): JsonBody {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (buffer.byteLength === 0) throw bodyFault('must not be empty')
   if (!isUtf8(buffer)) throw bodyFault(isLikeGzip(buffer) ? LIKE_GZIP : 'must be valid UTF-8')
-  const { keys, depth } = measure(buffer)
+  const { keys, depth, hasLongNumbers } = measure(buffer)
   if (depth > JSON_DEPTH_MAX) throw bodyFault(`must not be nested deeper than ${JSON_DEPTH_MAX}`)
   const text = buffer.toString('utf8')
-  const value = parseText(text)
+  const value = parseText(text, hasLongNumbers)
   const found: Keys = { count: 0, isPoisoned: false }
   collectKeys(value, found)
   if (found.count !== keys || found.isPoisoned) throw invalidRequest(keyFaults(text))
-  return value
+  return { value, hasLongNumbers }
 }
 
-function parseText(text: string): unknown {
+function parseText(text: string, hasLongNumbers: boolean): unknown {
   if (text.startsWith(BYTE_ORDER_MARK)) throw bodyFault('must not begin with a byte order mark')
   try {
-    return parseJsonText(text)
+    return parseJsonText(text, hasLongNumbers)
   } catch (error) {
     throw error instanceof SyntaxError ? bodyFault(syntaxProblem(text, error)) : error
   }
@@ -56,9 +68,13 @@ function bodyFault(problem: string) {
   return invalidRequest([{ field: 'body', problem }])
 }
 
-/** Counts the keys as written (one for each colon outside strings) and the depth, without building anything. */
-function measure(bytes: Buffer): { keys: number; depth: number } {
+/**
+ * Counts the keys as written (one for each colon outside strings) and the depth, and finds numbers with many digits or an exponent,
+ * without building anything.
+ */
+function measure(bytes: Buffer): { keys: number; depth: number; hasLongNumbers: boolean } {
   let keys = 0
+  let hasLongNumbers = false
   let depth = 0
   let deepest = 0
   const end = bytes.length
@@ -69,8 +85,18 @@ function measure(bytes: Buffer): { keys: number; depth: number } {
     } else if (byte === COLON) keys++
     else if (byte === 0x7b || byte === 0x5b) deepest = Math.max(deepest, ++depth)
     else if (byte === 0x7d || byte === 0x5d) depth--
+    else if (isInNumber(byte)) {
+      const start = index
+      while (isInNumber(bytes[index + 1])) index++
+      if (index - start >= DOUBLE_DIGITS || ((bytes[index + 1] ?? 0) | SMALL) === SMALL_E) hasLongNumbers = true
+    }
   }
-  return { keys, depth: deepest }
+  return { keys, depth: deepest, hasLongNumbers }
+}
+
+/** Digits, the point, the minus sign, and a slash, which valid JSON has only in strings. */
+function isInNumber(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= MINUS && byte <= NINE
 }
 
 interface Keys {

@@ -4,8 +4,10 @@ import type { TSchema } from 'typebox'
 import { DETAILS_MAX, type Fault } from '../../core/app-error.ts'
 import { hiddenProblem, unstorableProblem } from '../../core/bounded-text.ts'
 import { fromCalendarDate } from '../../core/time-zone.ts'
+import { isObject } from '../../core/users/user.ts'
 import type { Operation } from '../../operations/operation.ts'
-import { toFieldPath } from './json-body.ts'
+import { roundNumbers } from './declared-numbers.ts'
+import { toFieldPath, type JsonBody } from './json-body.ts'
 import { listCutterOf, type ListCutter } from './list-cutter.ts'
 import { integersOf, readIntegers, undecodableNames } from './query-values.ts'
 
@@ -53,8 +55,9 @@ export class OperationValidator {
     return blame(read, undecodable, 'must be percent-encoded UTF-8')
   }
 
-  body(schema: TSchema, value: unknown): Validated {
-    return this.#check('body', schema, this.#cutLists ? this.#cutLists(value) : value)
+  body(schema: TSchema, { value, hasLongNumbers }: JsonBody): Validated {
+    const cut = this.#cutLists ? this.#cutLists(value) : value
+    return this.#check('body', schema, hasLongNumbers ? roundNumbers(schema, cut) : cut)
   }
 
   #check(part: Part, schema: TSchema, value: unknown): Validated {
@@ -195,7 +198,7 @@ function withArticle(type: string): string {
  * unknown members are absent.
  */
 function withoutFaulty(value: unknown, errors: readonly ErrorObject[]): unknown {
-  const copy: unknown = structuredClone(value)
+  const copy = copyOf(value)
   for (const error of errors) {
     const path = pathOf(error, value)
     const last = path.pop()
@@ -209,4 +212,11 @@ function withoutFaulty(value: unknown, errors: readonly ErrorObject[]): unknown 
     else if (Object.hasOwn(parent, last)) Reflect.set(parent, last, undefined)
   }
   return copy
+}
+
+/** A structured clone would lose the text of an ExactNumber. */
+function copyOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyOf)
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyOf(member)]))
 }

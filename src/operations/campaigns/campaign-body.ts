@@ -34,7 +34,8 @@ const Attribute = Text(1, NAME_LENGTH_MAX, 'Name of an event attribute.')
 const Value = Type.Unknown({
   description:
     '`is` and `is_not` take any JSON value, `greater_than` and `less_than` a number. `contains` takes a substring of a ' +
-    'string attribute or an element of a list attribute. `exists` takes no value.',
+    'string attribute or an element of a list attribute. `exists` takes no value. ' +
+    'Numbers are compared by all their digits.',
 })
 const ConditionOperator = OneOf(
   OPERATORS,

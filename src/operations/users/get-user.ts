@@ -6,7 +6,7 @@ import { findLastEventTime } from '../../store/users/events.ts'
 import { IDENTIFIER_VALUES_MAX, listNewestIdentifiers } from '../../store/users/user-identities.ts'
 import { listYoungestUserIds } from '../../store/users/users.ts'
 import { shownAttributes } from '../../actions/email-protection.ts'
-import { IsoTime, Nullable, Strict, WorkspacePath } from '../fields.ts'
+import { ATTRIBUTE_NUMBERS, IsoTime, Nullable, Strict, WorkspacePath } from '../fields.ts'
 import { defineOperation, type Parts } from '../operation.ts'
 import { runOnceApplied } from '../applied-entries.ts'
 import { queueUserRead } from './queue-user-read.ts'
@@ -39,7 +39,7 @@ export const getUser = defineOperation({
   successStatus: 200,
   output: Type.Object({
     customer_id: Nullable(Type.String()),
-    attributes: Type.Record(Type.String(), Type.Unknown()),
+    attributes: Type.Record(Type.String(), Type.Unknown(), { description: ATTRIBUTE_NUMBERS }),
     user_identifiers: Type.Record(Type.String(), Type.String(), {
       description: 'Name and newest value of each identifier.',
     }),

@@ -2,7 +2,7 @@
 // backfill runs (`goal-backfills.ts`).
 import { sql, type Selectable } from 'kysely'
 import type { Goal } from '../../core/campaigns/goal.ts'
-import { parseJsonText } from '../../core/parse-json.ts'
+import { parseJsonText } from '../../core/json/parse-json.ts'
 import {
   addCampaignEvents,
   campaignsWithEvents,

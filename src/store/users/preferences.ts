@@ -1,7 +1,7 @@
 // The tables of email preferences: the current ones of each user, and the proofs of consent, which are only added. When a user is
 // merged, its proofs stay under the old id (`listUserIds`).
 import type { Selectable } from 'kysely'
-import { parseJsonText } from '../../core/parse-json.ts'
+import { parseJsonText } from '../../core/json/parse-json.ts'
 import {
   nothingSetFor,
   type ChangedBy,

@@ -1,7 +1,7 @@
 // The table of users. A user who turns out to be the same person as an older user is merged: its row stays and points to the older
 // one. Events keep the user id they were stored with, so a merge costs the same for any history.
 import { sql, type Selectable } from 'kysely'
-import { parseJsonText } from '../../core/parse-json.ts'
+import { parseJsonText } from '../../core/json/parse-json.ts'
 import type { Attributes, Identity } from '../../core/users/user.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'

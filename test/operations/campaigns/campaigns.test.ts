@@ -2,6 +2,7 @@
 // `change-goals.test.ts`.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { CONDITIONS_MAX, GOALS_JSON_LENGTH_MAX } from '../../../src/core/campaigns/goal-faults.ts'
+import { NUMBER_LENGTH_MAX, toJsonNumber } from '../../../src/core/json/exact-number.ts'
 import { CAMPAIGNS_MAX, GOALS_BYTES_MAX, measureCampaigns } from '../../../src/store/campaigns/campaigns.ts'
 import { campaignCallsOf, CAMPAIGNS_PATH, type CampaignCalls } from '../../support/calls/campaign-calls.ts'
 import { expectOthersFirst } from '../../support/held-turn.ts'
@@ -180,16 +181,24 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     expectRefusal(await calls.create({ conversion_goals }), 400, 'invalid_request', [field])
   })
 
-  it.each(['is', 'is_not', 'greater_than', 'less_than', 'contains'])(
-    'creating refuses %s with a number beyond 64-bit floating point',
-    async (operator) => {
-      const where = `[{"attribute":"a","operator":"${operator}","value":1e400}]`
-      const goals = `[{"name":"Order","event":"Order Placed","where":${where}}]`
-      const body = `{"name":"x","platforms":["EMAIL"],"created_by":"anna","conversion_goals":${goals}}`
-      const answer = await calls.call('POST', CAMPAIGNS_PATH, { body })
-      expectRefusal(answer, 400, 'invalid_request', ['conversion_goals[0].where[0].value'])
-    },
-  )
+  const comparing = ['is', 'is_not', 'greater_than', 'less_than', 'contains']
+  it.each(comparing)('creating refuses %s with a number of more than 400 characters', async (operator) => {
+    const conversion_goals = goalWhere({ operator, value: toJsonNumber('9'.repeat(NUMBER_LENGTH_MAX + 1)) })
+    const field = 'conversion_goals[0].where[0].value'
+    expectRefusal(await calls.create({ conversion_goals }), 400, 'invalid_request', [field])
+  })
+
+  it.each(comparing)('creating and updating keep every digit of a number with %s', async (operator) => {
+    const written = (goal: unknown) => JSON.stringify(goal)
+    const [first, second] = ['1610521604143693812', '1e400'].map((text) => {
+      return [goal({ where: [{ attribute: 'a', operator, value: toJsonNumber(text) }], window_hours: 36 })]
+    })
+    const id = await calls.make({ conversion_goals: first })
+    expect(written((await calls.fetch(id)).conversion_goals)).toBe(written(first))
+    const changed = await calls.patch(id, { conversion_goals: second })
+    expect(written(changed.body.conversion_goals)).toBe(written(second))
+    expect(written((await calls.fetch(id)).conversion_goals)).toBe(written(second))
+  })
 
   const refusals: [rule: string, fields: Record<string, unknown>, faulty: string[]][] = [
     ['a missing name', { name: undefined }, ['name']],

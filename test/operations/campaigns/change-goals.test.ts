@@ -1,5 +1,6 @@
 // The recount that a change of goals starts, on every store: which campaigns it includes, by which goals, and how clients see it.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { toJsonNumber } from '../../../src/core/json/exact-number.ts'
 import { startBackfill } from '../../../src/operations/campaigns/change-goals.ts'
 import type { Parts } from '../../../src/operations/operation.ts'
 import { KeyedQueue, QUEUED_PER_KEY_MAX } from '../../../src/concurrency/keyed-queue.ts'
@@ -156,6 +157,11 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
       [goalWhere(condition)],
       [goalWhere({ ...condition, value: { y: 0, x: [1] } })],
     ],
+    [
+      'a long number in another notation',
+      [goalWhere({ ...condition, value: toJsonNumber('1e400') })],
+      [goalWhere({ ...condition, value: toJsonNumber('10e399') })],
+    ],
     ['a negative zero', [goalWhere({ ...condition, value: 0 })], [goalWhere({ ...condition, value: -0 })]],
     [
       'a value that the operator ignores',
@@ -186,6 +192,11 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     ['another attribute', [goalWhere(condition)], [goalWhere({ ...condition, attribute: 'b' })]],
     ['a value of another type', [goalWhere({ ...condition, value: 1 })], [goalWhere({ ...condition, value: '1' })]],
     ['a value that differs inside', [goalWhere(condition)], [goalWhere({ ...condition, value: { x: [2], y: 0 } })]],
+    [
+      'a number that differs in its last digit',
+      [goalWhere({ ...condition, value: toJsonNumber('1610521604143693812') })],
+      [goalWhere({ ...condition, value: toJsonNumber('1610521604143693813') })],
+    ],
     ['a first goal', [], [goalOn('A')]],
     ['one goal more', [goalOn('A')], [goalOn('A'), goalOn('B')]],
     ['one goal less', [goalOn('A'), goalOn('B')], [goalOn('A')]],

@@ -2,6 +2,7 @@
 // facts coincide with each other and with the edges of windows, days and clock changes.
 import * as fc from 'fast-check'
 import type { Condition, Goal } from '../../../src/core/campaigns/goal.ts'
+import { toJsonNumber } from '../../../src/core/json/exact-number.ts'
 import type {
   AudienceReport,
   MessageReport,
@@ -87,7 +88,9 @@ const ACTIONS = ['purchase', 'signup']
 const GOAL_NAMES = ['bought', 'signed up', '__proto__', 'a:b', 'z']
 const WINDOWS = [1, 2, 36, 240]
 const OPERATORS = ['is', 'is_not', 'greater_than', 'less_than', 'contains', 'exists'] as const
-const VALUES = [1, 2, '1', 'ab', 'b', null, true, ['b', 1], { k: 1, l: [2] }, { l: [2], k: 1 }]
+/** Two numbers that are one in 64-bit floating point. */
+const LONG = [2 ** 53, toJsonNumber(`${2n ** 53n + 1n}`)]
+const VALUES = [1, 2, '1', 'ab', 'b', null, true, ['b', 1], { k: 1, l: [2] }, { l: [2], k: 1 }, ...LONG]
 const ATTRIBUTES = ['a', 'toString']
 
 /** Distances between facts that hit both ends of every window. */

@@ -3,6 +3,7 @@
 import type { Group } from '../../../src/core/campaigns/facts.ts'
 import type { Condition, Goal } from '../../../src/core/campaigns/goal.ts'
 import { compareAudiences, compareByCodePoint, compareGivenFirst } from './statistics-model-facts.ts'
+import { isJsonNumber, type JsonNumber } from '../../../src/core/json/exact-number.ts'
 import type {
   Audience,
   Message,
@@ -198,8 +199,8 @@ function meets({ action, attributes }: UserEvent, { event, where }: Goal): boole
 }
 
 function isTrue({ attribute, operator, value }: Condition, attributes: Readonly<Record<string, unknown>>): boolean {
-  const entry = Object.entries(attributes).find(([name]) => name === attribute)
   if (operator === 'is_not') return !isTrue({ attribute, operator: 'is', value }, attributes)
+  const entry = Object.entries(attributes).find(([name]) => name === attribute)
   if (!entry) return false
   const [, actual] = entry
   if (operator === 'exists') return true
@@ -208,13 +209,18 @@ function isTrue({ attribute, operator, value }: Condition, attributes: Readonly<
     if (Array.isArray(actual)) return actual.map(canonical).includes(canonical(value))
     return typeof actual === 'string' && typeof value === 'string' && actual.indexOf(value) !== -1
   }
-  if (typeof actual !== 'number' || typeof value !== 'number') return false
-  return operator === 'greater_than' ? actual > value : actual < value
+  if (!isJsonNumber(actual) || !isJsonNumber(value)) return false
+  return operator === 'greater_than' ? amountOf(actual) > amountOf(value) : amountOf(actual) < amountOf(value)
+}
+
+/** The long numbers of these tests are whole. */
+function amountOf(value: JsonNumber): number | bigint {
+  return typeof value === 'number' ? value : BigInt(String(value))
 }
 
 /** A JSON value as a text that is the same for equal values, in any order of members. */
 function canonical(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (typeof value !== 'object' || value === null || isJsonNumber(value)) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`)
   return `{${members.toSorted().join()}}`

@@ -1,7 +1,8 @@
-// The JSON parser that keeps keys which V8's own parser confuses with each other.
+// The JSON parser that keeps the digits of numbers, and keys which V8's own parser confuses with each other.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseJsonText } from '../../src/core/parse-json.ts'
+import { ExactNumber } from '../../../src/core/json/exact-number.ts'
+import { parseJsonText } from '../../../src/core/json/parse-json.ts'
 
 /** Entries, so that the expected values need no parsing. */
 const entriesOf = (value: unknown) => Object.entries(value as object)
@@ -65,7 +66,32 @@ describe('A JSON text', () => {
     expect(parseJsonText(text)).toEqual(JSON.parse(text))
   })
 
+  const numbers: [what: string, text: string][] = [
+    ['a whole number', '{"order_id":1610521604143693812}'],
+    ['in a list', '[1,12345678901234567890,-0.12345678901234567]'],
+    ['after spaces', '{"a" : \t[\n12345678901234567890 ] }'],
+    ['beyond all doubles', '{"a":1e400,"b":-1E+400,"c":1e-400}'],
+    ['beside a key with a backslash', String.raw`{"\\\"":12345678901234567890,"b\"":["\u00e9",true,false,null,{}]}`],
+  ]
+  it.each(numbers)('keeps the digits of numbers: %s', (_what, text) => {
+    // Written again, escapes and spaces are gone.
+    const plain = text.replaceAll(/\s/g, '').replaceAll(String.raw`\u00e9`, 'é')
+    expect(JSON.stringify(parseJsonText(text))).toBe(plain)
+  })
+
+  it('has the values of JSON.parse around numbers with many digits', () => {
+    fc.assert(
+      fc.property(fc.json({ noUnicodeString: false, depthSize: 'small' }), (json) => {
+        const [value, long] = parseJsonText(`[${json},12345678901234567890]`) as [unknown, unknown]
+        expect(JSON.stringify(value)).toBe(JSON.stringify(JSON.parse(json)))
+        expect(value).toEqual(JSON.parse(json))
+        expect(long).toBeInstanceOf(ExactNumber)
+      }),
+    )
+  })
+
   it('that is malformed is a SyntaxError', () => {
     expect(() => parseJsonText(String.raw`{"\\":1`)).toThrow(SyntaxError)
+    expect(() => parseJsonText('{"a":12345678901234567890,}')).toThrow(SyntaxError)
   })
 })
