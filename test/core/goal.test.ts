@@ -152,6 +152,23 @@ describe('A goal', () => {
     expect(meetsConditions(goalWhere(...where), attributes)).toBe(isMet)
   })
 
+  const nested: [condition: Omit<Condition, 'attribute'>, attributes: string, meets: boolean][] = [
+    [{ operator: 'is', value: 'x' }, '{"cart":{"coupon":"x"}}', true],
+    [{ operator: 'is', value: 'x' }, '{"cart":{"coupon":"y"},"coupon":"x"}', false],
+    [{ operator: 'is', value: 'x' }, '{"cart":{"coupon":"y"},"cart.coupon":"x"}', true],
+    [{ operator: 'is_not', value: 'x' }, '{"cart":{"coupon":"x"}}', false],
+    [{ operator: 'is_not', value: 'x' }, '{"cart":{}}', true],
+    [{ operator: 'is_not', value: 'x' }, '{"cart":[{"coupon":"x"}]}', true],
+    [{ operator: 'exists' }, '{"cart":{"coupon":null}}', true],
+    [{ operator: 'exists' }, '{"cart":null}', false],
+    [{ operator: 'greater_than', value: 1 }, '{"cart":{"coupon":2}}', true],
+    [{ operator: 'contains', value: 'x' }, '{"cart":{"coupon":["x"]}}', true],
+  ]
+  it.each(nested)('checks a nested attribute by its path: %j on %s', (condition, attributes, isMet) => {
+    const goal = goalWhere({ attribute: 'cart.coupon', ...condition })
+    expect(meetsConditions(goal, parse(attributes))).toBe(isMet)
+  })
+
   it('has a window in elapsed time: 36 hours are 129,600,000 ms', () => {
     expect(windowMs(goalWhere())).toBe(129_600_000)
   })

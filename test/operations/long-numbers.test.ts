@@ -1,4 +1,4 @@
-// Numbers that 64-bit floating point would round, through real HTTP on every store.
+// Numbers that 64-bit floating point would round, and nested attributes in conditions, through real HTTP on every store.
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { NUMBER_LENGTH_MAX, toJsonNumber } from '../../src/core/json/exact-number.ts'
@@ -97,11 +97,11 @@ describeEachStore('A condition of a goal (create_campaign, update_campaign, fetc
   beforeAll(async () => void (server = await startServer(kind)))
   afterAll(() => server.stop())
 
-  it('compares all digits of a number in every count', async () => {
+  it('compares all digits of a number, and reaches nested attributes, in every count', async () => {
     const workspace = await server.makeWorkspace()
     const tracking = trackingOf(server, workspace)
     const goal = (name: string, operator: string, value: unknown) => {
-      return { name, event: 'Order Placed', where: [{ attribute: 'id', operator, value }] }
+      return { name, event: 'Order Placed', where: [{ attribute: 'order.id', operator, value }] }
     }
     const conversion_goals = [goal('This', 'is', ID), goal('Later', 'greater_than', ID), goal('Other', 'is_not', ID)]
     const campaign = await campaignCallsOf(server).make({ conversion_goals }, workspace)
@@ -110,7 +110,7 @@ describeEachStore('A condition of a goal (create_campaign, update_campaign, fetc
     await tracking.fateOf(
       await server.call<AcceptedBody>('POST', path, { tile: 'reports', as: workspace, body: click }),
     )
-    const attributes = [{ id: ID }, { id: NEXT_ID }, { id: String(ID) }]
+    const attributes = [{ order: { id: ID } }, { order: { id: NEXT_ID } }, { 'order.id': ID }, { order: [{ id: ID }] }]
     const user_time = '2026-05-04T10:00:00Z'
     for (const each of attributes) await tracking.apply(event('c1', each, { user_time }))
 
@@ -123,7 +123,7 @@ describeEachStore('A condition of a goal (create_campaign, update_campaign, fetc
       const numbers = Object.entries(found?.variations['all_variations']?.conversion_goal_stats ?? {})
       return Object.fromEntries(numbers.map(([name, goalStats]) => [name, goalStats.conversions]))
     }
-    expect(await conversions()).toEqual({ This: 1, Later: 1, Other: 2 })
+    expect(await conversions()).toEqual({ This: 2, Later: 1, Other: 2 })
     expect(await verifyStatistics(server.database, workspace.id, () => {})).toMatchObject({ differingCells: 0 })
   })
 })

@@ -1,4 +1,5 @@
 // Conversion goals of campaigns, and which tracked events meet them ("Conversions").
+import { findAttribute } from '../attribute-path.ts'
 import { compareNumbers, isJsonNumber } from '../json/exact-number.ts'
 
 export const OPERATORS = ['is', 'is_not', 'greater_than', 'less_than', 'contains', 'exists'] as const
@@ -11,6 +12,7 @@ const HOUR_MS = 60 * 60 * 1000
 
 /** A condition on one attribute of an event. Types are not converted: the string `1` is not the number 1. */
 export interface Condition {
+  /** A path, as in `findAttribute`. */
   readonly attribute: string
   readonly operator: Operator
   /** Any JSON value; absent with `exists`. */
@@ -41,8 +43,8 @@ export function meetsConditions({ where }: Goal, attributes: Readonly<Record<str
 }
 
 function holds({ attribute, operator, value }: Condition, attributes: Readonly<Record<string, unknown>>): boolean {
-  const isPresent = Object.hasOwn(attributes, attribute)
-  const actual = isPresent ? attributes[attribute] : undefined
+  const actual = findAttribute(attributes, attribute)
+  const isPresent = actual !== undefined
   switch (operator) {
     case 'is':
       return isPresent && isSameJson(actual, value)

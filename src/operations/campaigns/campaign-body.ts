@@ -30,7 +30,12 @@ export const CampaignPlatforms = Type.Array(Text(1, NAME_LENGTH_MAX), {
 })
 
 const EventName = Text(1, NAME_LENGTH_MAX, 'Name of the tracked events that can meet the goal.')
-const Attribute = Text(1, NAME_LENGTH_MAX, 'Name of an event attribute.')
+const Attribute = Text(
+  1,
+  NAME_LENGTH_MAX,
+  'Name of an event attribute. `cart.coupon` is the attribute of that name, otherwise `coupon` in the object `cart`. ' +
+    'Attributes inside lists are not found.',
+)
 const Value = Type.Unknown({
   description:
     '`is` and `is_not` take any JSON value, `greater_than` and `less_than` a number. `contains` takes a substring of a ' +

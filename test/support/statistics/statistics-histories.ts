@@ -91,7 +91,7 @@ const OPERATORS = ['is', 'is_not', 'greater_than', 'less_than', 'contains', 'exi
 /** Two numbers that are one in 64-bit floating point. */
 const LONG = [2 ** 53, toJsonNumber(`${2n ** 53n + 1n}`)]
 const VALUES = [1, 2, '1', 'ab', 'b', null, true, ['b', 1], { k: 1, l: [2] }, { l: [2], k: 1 }, ...LONG]
-const ATTRIBUTES = ['a', 'toString']
+const ATTRIBUTES = ['a', 'a.k', 'toString']
 
 /** Distances between facts that hit both ends of every window. */
 const DISTANCES = [0, 0, 30 * MINUTE, HOUR, 2 * HOUR, 12 * HOUR, DAY, 36 * HOUR, 3 * DAY, 240 * HOUR]

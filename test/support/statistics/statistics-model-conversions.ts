@@ -200,7 +200,7 @@ function meets({ action, attributes }: UserEvent, { event, where }: Goal): boole
 
 function isTrue({ attribute, operator, value }: Condition, attributes: Readonly<Record<string, unknown>>): boolean {
   if (operator === 'is_not') return !isTrue({ attribute, operator: 'is', value }, attributes)
-  const entry = Object.entries(attributes).find(([name]) => name === attribute)
+  const entry = entryAt(attributes, attribute.split('.'))
   if (!entry) return false
   const [, actual] = entry
   if (operator === 'exists') return true
@@ -216,6 +216,15 @@ function isTrue({ attribute, operator, value }: Condition, attributes: Readonly<
 /** The long numbers of these tests are whole. */
 function amountOf(value: JsonNumber): number | bigint {
   return typeof value === 'number' ? value : BigInt(String(value))
+}
+
+/** The attribute at a path, without lists. */
+function entryAt(value: unknown, [first, ...rest]: readonly string[]): [string, unknown] | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  const entries = Object.entries(value)
+  const whole = entries.find(([name]) => name === [first, ...rest].join('.'))
+  if (whole || rest.length === 0) return whole
+  return entryAt(entries.find(([name]) => name === first)?.[1], rest)
 }
 
 /** A JSON value as a text that is the same for equal values, in any order of members. */
