@@ -44,6 +44,7 @@ const APP_KEY = 'svc-appkey'
 const IDEMPOTENCY_KEY = 'idempotency-key'
 const IDEMPOTENCY_KEY_VALID = /^[\u0020-\u007e]{1,128}$/
 const NO_BYTES = new Uint8Array(0)
+const NO_KEYS: readonly string[] = []
 
 export function bindRoute(operation: Operation, lifecycle: Lifecycle): RouteBinding {
   return { operation, validator: new OperationValidator(operation), lifecycle }
@@ -178,7 +179,7 @@ function checkAround(
 ): CheckedInput {
   const path = validator.path(context.params)
   const query = validator.query(context.query, context.url)
-  const input = toOperationRequest(context, sent, [path.value, query.value, body.value])
+  const input = toOperationRequest(context, { operation, sent }, [path.value, query.value, body.value])
   const faults = [
     ...headerFaults(context, operation),
     ...path.faults,
@@ -232,7 +233,7 @@ async function takeUnits(
 
 function toOperationRequest(
   context: RequestContext,
-  sent: SentInput,
+  { operation, sent }: { readonly operation: Operation; readonly sent: SentInput },
   [path, query, body]: readonly [path: unknown, query: unknown, body: unknown],
 ): Input {
   const { workspace, credential } = context.caller as Caller
@@ -251,18 +252,27 @@ function toOperationRequest(
       const value = context.headers[name]
       return Array.isArray(value) ? value.join(', ') : value
     },
+    idempotencyKey: idempotencyKeysOf(context, operation)[0],
     answerAs: (requestId) => context.setHeader('x-request-id', requestId),
   }
 }
 
-function headerFaults({ headers }: RequestContext, operation: Operation): Fault[] {
+function headerFaults(context: RequestContext, operation: Operation): Fault[] {
   const faults: Fault[] = []
-  if (operation.takesAppKey && !headers[APP_KEY]) {
+  if (operation.takesAppKey && !context.headers[APP_KEY]) {
     faults.push({ field: 'header.SVC-APPKEY', problem: 'is required: the workspace id' })
   }
-  const key = operation.takesIdempotencyKey ? headers[IDEMPOTENCY_KEY] : undefined
-  if (key !== undefined && (typeof key !== 'string' || !IDEMPOTENCY_KEY_VALID.test(key))) {
-    faults.push({ field: 'header.Idempotency-Key', problem: 'must be 1 to 128 printable ASCII characters' })
+  const [key, ...others] = idempotencyKeysOf(context, operation)
+  const field = 'header.Idempotency-Key'
+  if (others.length > 0) faults.push({ field, problem: 'must be sent only once' })
+  else if (key !== undefined && !IDEMPOTENCY_KEY_VALID.test(key)) {
+    faults.push({ field, problem: 'must be 1 to 128 printable ASCII characters' })
   }
   return faults
+}
+
+/** The different keys that were sent. Node joins repeated headers, which would look like one key. */
+function idempotencyKeysOf(context: RequestContext, operation: Operation): readonly string[] {
+  if (!operation.takesIdempotencyKey || context.headers[IDEMPOTENCY_KEY] === undefined) return NO_KEYS
+  return [...new Set(context.headerValues(IDEMPOTENCY_KEY))]
 }

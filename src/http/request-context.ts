@@ -8,6 +8,8 @@ export interface RequestContext {
   /** Path and query as they were sent. */
   readonly url: string
   readonly headers: IncomingHttpHeaders
+  /** Each value of a header as it was sent, by its lower-case name. */
+  headerValues(name: string): readonly string[]
   /** The named parts of the path. */
   readonly params: unknown
   readonly query: unknown

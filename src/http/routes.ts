@@ -28,6 +28,7 @@ declare module 'fastify' {
 
 class FastifyContext implements RequestContext {
   readonly #reply: FastifyReply
+  readonly #raw: FastifyRequest['raw']
   readonly #callerAddress: string
   readonly requestId: string
   readonly url: string
@@ -40,6 +41,7 @@ class FastifyContext implements RequestContext {
 
   constructor(request: FastifyRequest, reply: FastifyReply) {
     this.#reply = reply
+    this.#raw = request.raw
     this.requestId = request.id
     this.url = request.url
     this.headers = request.headers
@@ -47,6 +49,10 @@ class FastifyContext implements RequestContext {
     this.query = request.query
     // Node forgets it when the connection ends.
     this.#callerAddress = callerAddress(request)
+  }
+
+  headerValues(name: string): readonly string[] {
+    return this.#raw.headersDistinct[name] ?? []
   }
 
   callerAddress(): string {

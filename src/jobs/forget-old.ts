@@ -3,6 +3,7 @@
 import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS, type LogReader, type LogWriter } from '../log/event-log.ts'
 import { cleanAbandonedUploads } from '../actions/clean-coupon-uploads.ts'
 import { findCursor, listPipelineCursors, moveCursor } from '../store/entries/cursors.ts'
+import { forgetAnsweredKeys } from '../store/entries/answered-keys.ts'
 import { forgetReceipts, RECEIPTS_KEPT_MS } from '../store/entries/request-receipts.ts'
 import type { Database } from '../store/store.ts'
 import type { Job } from './job.ts'
@@ -42,6 +43,8 @@ async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isS
     keysReceivedBefore: now - IDEMPOTENCY_KEPT_MS,
   }
   while (!isStopping() && (await log.trim(limits)));
+  const { keysReceivedBefore } = limits
+  while (!isStopping() && (await database.write((store) => forgetAnsweredKeys(store, keysReceivedBefore))));
   // The log may hold a request twice. The second copy is recognised by the receipt of the first, so unapplied entries keep
   // receipts.
   const secondCopiesSince = (unapplied?.receivedAt ?? now) - IDEMPOTENCY_KEPT_MS

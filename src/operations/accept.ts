@@ -1,7 +1,7 @@
 // The last step of every operation that appends to the log: appends the request, and answers once it is durable. Must not read or
 // write tables.
 import { createHash } from 'node:crypto'
-import { AppError } from '../core/app-error.ts'
+import { keyConflict } from '../actions/answer-once.ts'
 import type { AppendOutcome, EntryContext, EntryKind } from '../log/event-log.ts'
 import type { OperationRequest, Parts } from './operation.ts'
 
@@ -33,7 +33,7 @@ export function accept(
   parts: Parts,
   { kind, context, events, body = request.bodyBytes, partitionKey }: Acceptance,
 ): Promise<Accepted> {
-  const key = request.header('idempotency-key')
+  const key = request.idempotencyKey
   const appended = parts.log.append({
     kind,
     workspaceId: request.workspace.id,
@@ -62,14 +62,8 @@ async function answer(
     case 'repeated':
       answerAs(outcome.requestId)
       return accepted(outcome.requestId)
-    case 'key_conflict': {
-      const details = [{ field: 'header.Idempotency-Key', problem: 'was already used for a different request' }]
-      throw new AppError(
-        'conflict',
-        'The Idempotency-Key was already used for a different request. Send a new key.',
-        details,
-      )
-    }
+    case 'key_conflict':
+      throw keyConflict()
   }
 }
 

@@ -59,6 +59,8 @@ export interface OperationRequest<Path, Query, Body> {
   /** The body as a stream, if the request has the media type of the operation's `upload`. */
   readonly upload: AsyncIterable<Uint8Array> | undefined
   readonly header: (name: string) => string | undefined
+  /** The header Idempotency-Key, if the operation takes it. */
+  readonly idempotencyKey: string | undefined
   /** Sends the response with the id of the request that this one repeats. */
   readonly answerAs: (requestId: string) => void
 }
@@ -93,7 +95,7 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly requires: Requirement
   /** Whether the header SVC-APPKEY must hold the workspace id. */
   readonly takesAppKey: boolean
-  /** Whether the header Idempotency-Key is read. */
+  /** Whether the header Idempotency-Key is read. Every operation that creates or appends takes it. */
   readonly takesIdempotencyKey?: boolean
   /** Whether the header X-Forwarded-For is read as the address of the user. */
   readonly takesForwardedFor?: boolean

@@ -3,6 +3,7 @@
 import { sql } from 'kysely'
 import { AppError } from '../core/app-error.ts'
 import { TooBusy, type Database, type SqlTypes, type Store } from './store.ts'
+import { createAnsweredKeys } from './entries/answered-keys.ts'
 import { createCampaignEvents } from './campaigns/campaign-events.ts'
 import { createCampaignNames } from './campaigns/campaign-names.ts'
 import { createCampaignActivity } from './campaigns/campaign-activity.ts'
@@ -48,6 +49,7 @@ export const MIGRATIONS: Migrations = {
   '0004-event-retention': addEventRetention,
   '0005-archived-campaigns': addCampaignArchival,
   '0006-archived-templates': addTemplateArchival,
+  '0002-answered-keys': createAnsweredKeys,
 }
 
 /** Creates the tables of the first version. A later table needs a migration of its own. */

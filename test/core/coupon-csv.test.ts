@@ -12,6 +12,12 @@ function read(bytes: Uint8Array, pieceLength = bytes.byteLength) {
   return { codes, invalid: csv.faults.map(({ field }) => field), invalidLines: csv.invalidLines }
 }
 
+function readText(text: string) {
+  const csv = new CouponCsv()
+  const codes = [...csv.push(Buffer.from(text)), ...csv.end()]
+  return { codes, header: csv.header, faults: csv.faults }
+}
+
 const long = 'x'.repeat(128)
 const spaces = ' '.repeat(5_000)
 
@@ -24,6 +30,13 @@ const files: [what: string, text: string, codes: string[], invalid: string[]][] 
   ['a header after empty lines', '\n \nCoupon Code\nA', ['A'], []],
   ['a code that equals the header', 'A\nCoupon Code', ['A', 'Coupon Code'], []],
   ['a byte order mark', '\ufeffA\nB', ['A', 'B'], []],
+  ['a byte order mark in a later line', 'A\n\ufeffB\nC\ufeff\n"\ufeffD"', ['A'], ['line 2', 'line 3', 'line 4']],
+  [
+    'characters that nobody sees',
+    'A\u200b\n\u200cB\nC\u200dC\n"\u2060D"\nE\u00ad',
+    [],
+    ['line 1', 'line 2', 'line 3', 'line 4', 'line 5'],
+  ],
   ['empty lines', '\n\r\nA\n   \n\nB\n\n', ['A', 'B'], []],
   ['an empty file', '', [], []],
   ['a header alone', 'Coupon Code', [], []],
@@ -33,6 +46,13 @@ const files: [what: string, text: string, codes: string[], invalid: string[]][] 
   ['a second column', 'A,1\nB\nC,', ['B'], ['line 1', 'line 3']],
   ['a header of two columns', 'Coupon Code,Value\nA', ['A'], ['line 1']],
   ['an empty code in quotation marks', 'A\n""\n" "', ['A'], ['line 2', 'line 3']],
+  [
+    'a second column, however it is separated',
+    'A;1\nB\nC|\n\tD\nE\tF\nG\t\n',
+    ['B'],
+    [1, 3, 4, 5, 6].map((n) => `line ${n}`),
+  ],
+  ['separators in quotation marks', '"A,;|"\n"B";1\n"C"\t\n;"D"', ['A,;|'], ['line 2', 'line 3', 'line 4']],
   ['control characters', 'A\tB\nC\rD\nE\u0000', [], ['line 1', 'line 2', 'line 3']],
   ['codes of 128 characters and more', `${long}\n${long}x\n"${long}"`, [long, long], ['line 2']],
   [
@@ -52,6 +72,46 @@ describe('coupon codes from CSV', () => {
       expect(read(bytes, pieceLength), `in pieces of ${pieceLength}`).toEqual(expected)
     }
   })
+
+  const separators: [line: string, problem: string][] = [
+    ['A1;10', 'must contain only one code, but has the separator ";"; quote a code that contains it'],
+    ['sep=;', 'must contain only one code, but has the separator ";"; quote a code that contains it'],
+    ['Code,Discount', 'must contain only one code, but has the separator ","; quote a code that contains it'],
+    ['"A1"|"10"', 'must contain only one code, but has the separator "|"; quote a code that contains it'],
+    ['A1\t10', 'must contain only one code, but has a tab'],
+  ]
+  it.each(separators)('names the separator of the first line %j', (line, problem) => {
+    expect(readText(`${line}\nA\n`)).toEqual({ codes: ['A'], header: null, faults: [{ field: 'line 1', problem }] })
+  })
+
+  const headers = [
+    'Coupon Code',
+    'coupon_code',
+    'COUPON-CODES',
+    'couponcode',
+    'Code',
+    'codes',
+    'Coupon',
+    'coupons',
+    'Voucher',
+    'voucher code',
+    'Promo Code',
+    'promo_codes',
+    'Promotion Code',
+    'DISCOUNT CODE',
+    'discountCode',
+    'Gift-Code',
+  ]
+  it.each(headers)('takes a first line %j as the header, and any later one as a code', (header) => {
+    expect(readText(`${header}\r\nA\n${header}`)).toEqual({ codes: ['A', header], header, faults: [] })
+  })
+
+  it.each(['SUMMER', 'CODE1', 'CODEX', 'PROMO', 'Gift', 'DECODE', 'COUPON-1', 'MYCOUPON'])(
+    'takes a first line %j as a code',
+    (code) => {
+      expect(readText(`${code}\nA`)).toEqual({ codes: [code, 'A'], header: null, faults: [] })
+    },
+  )
 
   it('names the lines that are not UTF-8, and reads those around them', () => {
     const bytes = Buffer.concat([Buffer.from('A\nB'), Buffer.from([0xff]), Buffer.from('\nÖ\n'), Buffer.from([0xc3])])

@@ -4,6 +4,7 @@ import { forgetOld } from '../../src/jobs/forget-old.ts'
 import { openPostgresLogReader } from '../../src/log/postgres/postgres-log-reader.ts'
 import { openPostgresLog } from '../../src/log/postgres/postgres-log.ts'
 import { listOpenUploads, openUpload, UPLOAD_ABANDONED_MS } from '../../src/store/coupons/coupon-uploads.ts'
+import { findAnsweredKey, saveAnsweredKey } from '../../src/store/entries/answered-keys.ts'
 import { findReceipt, saveReceipts } from '../../src/store/entries/request-receipts.ts'
 import type { Database } from '../../src/store/store.ts'
 import { newEntry } from '../log/log-contract.ts'
@@ -51,6 +52,21 @@ describeEachStore('The job that deletes old data', (kind) => {
     await forget()
     expect(await areStored('a-week', 'older')).toEqual([true, false])
     expect(await listOpenUploads(bench.database)).toEqual([])
+  })
+
+  it('deletes idempotency keys of creations after a day', async () => {
+    for (const [key, receivedAt] of [
+      ['a-day', NOW - DAY_MS],
+      ['older', NOW - DAY_MS - 1],
+    ] as const) {
+      const used = { workspaceId: bench.workspaceId, key, hash: 'h', requestId: 'r', answer: { id: 1 }, receivedAt }
+      expect(await bench.database.write((store) => saveAnsweredKey(store, used, DAY_MS))).toBe(true)
+    }
+    await forget()
+    const found = await Promise.all(
+      ['a-day', 'older'].map((key) => findAnsweredKey(bench.database, bench.workspaceId, key)),
+    )
+    expect(found.map((key) => key?.answer)).toEqual([{ id: 1 }, undefined])
   })
 
   it('deletes applied entries of the log once it is durable in the store that they are applied', async () => {

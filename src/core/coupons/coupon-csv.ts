@@ -1,22 +1,27 @@
 // Reads coupon codes from CSV, one per line, as the bytes arrive. Holds at most one line in memory.
 import type { Fault } from '../app-error.ts'
+import { isCouponHeader } from './coupon-header.ts'
 import { couponCodeProblem, toCouponCode } from './coupon-list.ts'
 
 /** The most invalid lines that are reported. All of them are counted. */
 export const INVALID_CODES_NAMED_MAX = 100
 
-const HEADER = 'coupon code'
 /** With outer spaces and quotation marks. A code is much shorter. */
 const LINE_LENGTH_MAX = 1_024
 /** No line of `LINE_LENGTH_MAX` UTF-16 units has more bytes. */
 const LINE_BYTES_MAX = LINE_LENGTH_MAX * 3
 
 const LINE_FEED = 0x0a
-const QUOTED = /^"((?:[^"]|"")*)"$/
+const BYTE_ORDER_MARK = '\ufeff'
+/** What stands before the quotation marks, between them, and behind them. */
+const QUOTED = /^(\s*)"((?:[^"]|"")*)"(.*)$/s
+const SEPARATOR = /[,;|\t]/
 const NO_BYTES = new Uint8Array(0)
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+// Keeps byte order marks: `#readBlock` drops only the one at the start of the file.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 const NOT_UTF8 = { problem: 'must be valid UTF-8' }
+const UNCLOSED = { problem: 'must close its quotation marks and double any inside them' }
 const TOO_LONG = { problem: `must have at most ${LINE_LENGTH_MAX} characters` }
 
 /** A code, undefined for an empty line, or the problem of an invalid line. */
@@ -27,6 +32,7 @@ export class CouponCsv {
   #invalidLines = 0
   #lines = 0
   #isHeaderPast = false
+  #header: string | null = null
   /** The bytes of a line whose end has not arrived; undefined if there are too many for a line. */
   #unfinished: Uint8Array | undefined = NO_BYTES
 
@@ -37,6 +43,11 @@ export class CouponCsv {
 
   get invalidLines(): number {
     return this.#invalidLines
+  }
+
+  /** The header as it was sent; null if no line so far was taken as one. */
+  get header(): string | null {
+    return this.#header
   }
 
   /** The codes of the lines that end in these bytes. */
@@ -79,14 +90,18 @@ export class CouponCsv {
   #readBlock(block: Uint8Array, codes: string[]): void {
     const text = decode(block)
     if (text !== undefined) {
-      for (const line of text.split('\n')) this.#take(readLine(line), codes)
+      for (const line of text.split('\n')) this.#take(this.#read(line), codes)
       return
     }
     // Decodes line by line only to find the invalid ones. No byte of a longer character looks like a line feed.
     for (const line of splitLines(block)) {
       const text = decode(line)
-      this.#take(text === undefined ? NOT_UTF8 : readLine(text), codes)
+      this.#take(text === undefined ? NOT_UTF8 : this.#read(text), codes)
     }
+  }
+
+  #read(line: string): Line {
+    return readLine(this.#lines === 0 && line.startsWith(BYTE_ORDER_MARK) ? line.slice(1) : line)
   }
 
   #take(line: Line, codes: string[]): void {
@@ -95,7 +110,8 @@ export class CouponCsv {
     const isFirst = !this.#isHeaderPast
     this.#isHeaderPast = true
     if (typeof line === 'string') {
-      if (!isFirst || line.toLowerCase() !== HEADER) codes.push(line)
+      if (isFirst && isCouponHeader(line)) this.#header = line
+      else codes.push(line)
       return
     }
     this.#invalidLines++
@@ -105,20 +121,25 @@ export class CouponCsv {
   }
 }
 
-/** Reads a line without its line feed. RFC 4180: quotation marks may surround a field, commas separate fields. */
+/** Reads a line without its line feed. RFC 4180: quotation marks may surround a field. */
 function readLine(text: string): Line {
   if (text.length > LINE_LENGTH_MAX) return TOO_LONG
   const field = text.endsWith('\r') ? text.slice(0, -1) : text
-  // This also cuts off the byte order mark of the first line.
   const cut = field.trim()
   if (cut === '') return undefined
-  if (!cut.startsWith('"')) {
-    if (cut.includes(',')) return { problem: 'must contain only one code; quote a code that contains a comma' }
-    return toLine(field)
-  }
-  const quoted = QUOTED.exec(cut)?.[1]
-  if (quoted === undefined) return { problem: 'must close its quotation marks and double any inside them' }
-  return toLine(quoted.replaceAll('""', '"'))
+  const quoted = QUOTED.exec(field)
+  if (!quoted && cut.startsWith('"')) return UNCLOSED
+  const [, before = '', inside = '', behind = ''] = quoted ?? []
+  const separator = SEPARATOR.exec(quoted ? before + behind : field)?.[0]
+  if (separator !== undefined) return severalColumns(separator)
+  if (!quoted) return toLine(field)
+  return behind.trim() === '' ? toLine(inside.replaceAll('""', '"')) : UNCLOSED
+}
+
+function severalColumns(separator: string): Line {
+  const name = separator === '\t' ? 'a tab' : `the separator "${separator}"`
+  const advice = separator === '\t' ? '' : '; quote a code that contains it'
+  return { problem: `must contain only one code, but has ${name}${advice}` }
 }
 
 function toLine(field: string): Line {

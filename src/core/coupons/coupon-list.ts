@@ -1,6 +1,6 @@
 // A coupon list: its status on a day, the changes of its status, and the rules for its label and codes.
 import type { Fault } from '../app-error.ts'
-import { codePointLength } from '../bounded-text.ts'
+import { codePointLength, hiddenProblem } from '../bounded-text.ts'
 import { localDay, toCalendarDate } from '../time-zone.ts'
 
 /**
@@ -58,7 +58,6 @@ export const NO_ALERTS: AlertConditions = {
 }
 
 const LABEL = /^[A-Za-z0-9_-]+$/
-const CONTROL_CHARACTER = /\p{Cc}/u
 
 /** The calendar day in `timezone` at an instant, as `YYYY-MM-DD`. */
 export function calendarDate(timezone: string, instant: number): string {
@@ -113,8 +112,9 @@ export function toCouponCode(sent: string): string {
 /** The problem of a code as sent; undefined if it is valid. */
 export function couponCodeProblem(sent: string): string | undefined {
   const code = toCouponCode(sent)
+  const hidden = hiddenProblem(sent)
+  if (hidden !== undefined) return hidden
   if (code === '') return 'must not be empty'
-  if (CONTROL_CHARACTER.test(sent)) return 'must not contain control characters'
   if (code.length > COUPON_CODE_LENGTH_MAX && codePointLength(code) > COUPON_CODE_LENGTH_MAX) {
     return `must have at most ${COUPON_CODE_LENGTH_MAX} characters`
   }

@@ -52,6 +52,12 @@ export class FastContext implements RequestContext {
     this.#head.cached.attempt = attempt
   }
 
+  /** Only requests that send each header once take the fast path. */
+  headerValues(name: string): readonly string[] {
+    const value = this.#head.headers[name]
+    return value === undefined ? [] : [value]
+  }
+
   callerAddress(): string {
     const { headers } = this
     const ip = this.#address

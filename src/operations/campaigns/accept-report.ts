@@ -100,7 +100,7 @@ async function acceptReport(
   const { number } = campaign
   await claimNames(parts, { campaign: number, ...named })
   // A report has users of all partitions, so any partition will do. Repeats of one request must go to the same one.
-  const partitionKey = request.header('idempotency-key') ?? request.requestId
+  const partitionKey = request.idempotencyKey ?? request.requestId
   return accept(request, parts, { kind, context: { campaign: number }, events: items, partitionKey })
 }
 

@@ -20,6 +20,7 @@ import {
   toPlatforms,
 } from './campaign-body.ts'
 import { raiseVersion } from './change-goals.ts'
+import { createOnce } from '../create-once.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { GOALS_SIZE_LIMIT, refuseTooManyGoals, toGoalsBytes } from './refuse-too-many-goals.ts'
@@ -38,6 +39,7 @@ export const createCampaign = defineOperation({
   url: '/core-services/v1/campaigns',
   requires: 'reports',
   takesAppKey: true,
+  takesIdempotencyKey: true,
   limits: ['management_per_minute'],
   path: NoFields,
   query: NoFields,
@@ -69,7 +71,8 @@ export const createCampaign = defineOperation({
   output: Type.Object({
     campaign_id: Type.String({ description: 'Identifies the campaign in paths and in campaign stats.' }),
   }),
-  async handle({ workspace, body, now }, { database }) {
+  handle(request, parts) {
+    const { workspace, body, now } = request
     const made = {
       id: newCampaignId(),
       workspaceId: workspace.id,
@@ -79,13 +82,16 @@ export const createCampaign = defineOperation({
       createdBy: body.created_by,
       createdAt: now,
     }
-    await database.write(async (store) => {
-      await lockCampaigns(store, workspace.id)
-      await refuseTooMany(store, made)
-      await addCampaign(store, made)
-      await raiseVersion(store, workspace.id)
+    return createOnce(request, parts, {
+      operation: 'create_campaign',
+      lock: (store) => lockCampaigns(store, workspace.id),
+      async create(store) {
+        await refuseTooMany(store, made)
+        await addCampaign(store, made)
+        await raiseVersion(store, workspace.id)
+        return { campaign_id: made.id }
+      },
     })
-    return { campaign_id: made.id }
   },
 })
 

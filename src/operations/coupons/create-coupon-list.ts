@@ -22,6 +22,7 @@ import {
   toAlertConditions,
   toCouponListBody,
 } from './coupon-list-body.ts'
+import { createOnce } from '../create-once.ts'
 import { NoFields, Strict, Text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { refuseTakenNames } from './refuse-taken-names.ts'
@@ -41,6 +42,7 @@ export const createCouponList = defineOperation({
   url: '/v1/coupon-list',
   requires: 'reports',
   takesAppKey: true,
+  takesIdempotencyKey: true,
   limits: ['management_per_minute'],
   path: NoFields,
   query: NoFields,
@@ -71,7 +73,8 @@ export const createCouponList = defineOperation({
   refusals: ['conflict'],
   successStatus: 201,
   output: CouponListOutput,
-  async handle({ workspace, body, now }, { database }) {
+  handle(request, parts) {
+    const { workspace, body, now } = request
     const { name, label } = body
     const made = {
       id: newCouponListId(),
@@ -84,13 +87,15 @@ export const createCouponList = defineOperation({
       alertConditions: toAlertConditions(body.alert_conditions),
       createdAt: now,
     }
-    const list = await database.write(async (store) => {
-      await lockCouponLists(store)
-      await refuseTakenNames(store, workspace, { name, label })
-      await refuseTooMany(store, made)
-      return addCouponList(store, made)
+    return createOnce(request, parts, {
+      operation: 'create_coupon_list',
+      lock: lockCouponLists,
+      async create(store) {
+        await refuseTakenNames(store, workspace, { name, label })
+        await refuseTooMany(store, made)
+        return toCouponListBody(await addCouponList(store, made), calendarDate(workspace.timezone, now))
+      },
     })
-    return toCouponListBody(list, calendarDate(workspace.timezone, now))
   },
 })
 

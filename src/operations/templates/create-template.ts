@@ -4,6 +4,7 @@ import { v7 as newTemplateId } from 'uuid'
 import { firstVersion, type TemplateDetails, type TemplateMeta } from '../../core/templates/template.ts'
 import { checkGroup, saveTemplate } from '../../actions/save-template.ts'
 import { findGroupFault, lockTemplates } from '../../store/templates/templates.ts'
+import { createOnce } from '../create-once.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { BasicDetails, MetaInfo, SavedTemplate } from './template-fields.ts'
@@ -35,6 +36,7 @@ export const createTemplate = defineOperation({
   url: '/v1.0/custom-templates/email',
   requires: 'data',
   takesAppKey: true,
+  takesIdempotencyKey: true,
   limits: ['management_per_minute'],
   path: NoFields,
   query: NoFields,
@@ -61,15 +63,19 @@ export const createTemplate = defineOperation({
   refusals: ['conflict'],
   successStatus: 200,
   output: SavedTemplate,
-  async handle({ body, workspace, now }, { database }) {
+  handle(request, parts) {
+    const { body, workspace, now } = request
     const content = { details: toDetails(body.basic_details), meta: toMeta(body.meta_info), source: 'API' } as const
     const made = firstVersion(newTemplateId(), content, now)
-    await database.write(async (store) => {
-      await lockTemplates(store, workspace.id)
-      await checkGroup(store, workspace.id, made.meta.groupId)
-      await saveTemplate(store, workspace.id, made)
+    return createOnce(request, parts, {
+      operation: 'create_template',
+      lock: (store) => lockTemplates(store, workspace.id),
+      async create(store) {
+        await checkGroup(store, workspace.id, made.meta.groupId)
+        await saveTemplate(store, workspace.id, made)
+        return { external_template_id: made.externalTemplateId, version: made.version }
+      },
     })
-    return { external_template_id: made.externalTemplateId, version: made.version }
   },
 })
 

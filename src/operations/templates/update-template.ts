@@ -4,6 +4,7 @@ import { AppError } from '../../core/app-error.ts'
 import { nextVersion, type TemplateDetails, type TemplateMeta } from '../../core/templates/template.ts'
 import { checkGroup, findCurrentTemplate, saveTemplate } from '../../actions/save-template.ts'
 import { findGroupFault, lockTemplates } from '../../store/templates/templates.ts'
+import { createOnce } from '../create-once.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { BasicDetails, ExternalTemplateId, MetaInfo, SavedTemplate, UpdatedBy } from './template-fields.ts'
@@ -29,6 +30,7 @@ export const updateTemplate = defineOperation({
   url: '/v1.0/custom-templates/email',
   requires: 'data',
   takesAppKey: true,
+  takesIdempotencyKey: true,
   limits: ['management_per_minute'],
   path: NoFields,
   query: NoFields,
@@ -54,20 +56,23 @@ export const updateTemplate = defineOperation({
   refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: SavedTemplate,
-  async handle({ body, workspace, now }, { database }) {
+  handle(request, parts) {
+    const { body, workspace, now } = request
     const id = body.external_template_id
     const change = { details: toDetails(body.basic_details ?? {}), meta: toMeta(body.meta_info ?? {}) }
-    const version = await database.write(async (store) => {
-      await lockTemplates(store, workspace.id)
-      const current = await findCurrentTemplate(store, workspace.id, id)
-      if (!current) throw notFound()
-      if (current.archivedAt !== null) throw archived()
-      if (change.meta.groupId !== undefined) await checkGroup(store, workspace.id, change.meta.groupId, current)
-      const made = nextVersion(current, change, { updatedBy: body.updated_by, now })
-      await saveTemplate(store, workspace.id, made, current)
-      return made.version
+    return createOnce(request, parts, {
+      operation: 'update_template',
+      lock: (store) => lockTemplates(store, workspace.id),
+      async create(store) {
+        const current = await findCurrentTemplate(store, workspace.id, id)
+        if (!current) throw notFound()
+        if (current.archivedAt !== null) throw archived()
+        if (change.meta.groupId !== undefined) await checkGroup(store, workspace.id, change.meta.groupId, current)
+        const made = nextVersion(current, change, { updatedBy: body.updated_by, now })
+        await saveTemplate(store, workspace.id, made, current)
+        return { external_template_id: id, version: made.version }
+      },
     })
-    return { external_template_id: id, version }
   },
 })
 

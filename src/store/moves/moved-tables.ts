@@ -44,6 +44,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   migrations: { left: 'each database has had its own' },
   moves: { left: 'says how the move itself is' },
   move_progress: { left: 'says how the move itself is' },
+  answered_keys: 'data',
   published_keys: { left: 'keys of the log in NATS, to which the embedded log has its own' },
   pipeline_members: { left: 'processes that follow a shared log' },
   partition_leases: { left: 'processes that follow a shared log' },
