@@ -9,7 +9,7 @@ import {
   listOpenUploads,
   type OpenUpload,
 } from '../store/coupons/coupon-uploads.ts'
-import { hasUploadedCoupons, removeUploadedCoupons } from '../store/coupons/coupons.ts'
+import { deleteCodesById, hasCodesById, reservedCouponIds } from '../store/coupons/coupons.ts'
 import { hasOneHttpProcess, type Database } from '../store/store.ts'
 
 const CODES_PER_STEP_MAX = 2_500
@@ -56,8 +56,9 @@ async function cleanStep(database: Database, firstCouponId: number): Promise<boo
   await database.yieldToWriters()
   return database.write(async (store) => {
     if (!(await isGivenUp(store, firstCouponId))) return false
-    await removeUploadedCoupons(store, firstCouponId, CODES_PER_STEP_MAX)
-    if (await hasUploadedCoupons(store, firstCouponId)) return true
+    const ids = reservedCouponIds(firstCouponId)
+    await deleteCodesById(store, ids, CODES_PER_STEP_MAX)
+    if (await hasCodesById(store, ids)) return true
     await closeUpload(store, firstCouponId)
     return false
   })

@@ -6,6 +6,7 @@ import { calendarDate, couponListStatus } from '../core/coupons/coupon-list.ts'
 import { mergeSorted } from '../core/merge-sorted.ts'
 import type { Workspace } from '../core/workspace.ts'
 import { cleanUpload } from './clean-coupon-uploads.ts'
+import { answerOnce, findRepeated, type FirstAnswer, type RepeatableRequest } from './answer-once.ts'
 import { countAddedCoupons, lockCouponLists, type StoredCouponList } from '../store/coupons/coupon-lists.ts'
 import {
   closeUpload,
@@ -17,9 +18,11 @@ import {
   openUpload,
   type OpenUpload,
 } from '../store/coupons/coupon-uploads.ts'
-import { addCodes, COUPONS_PER_UPLOAD_MAX, reserveCouponIds } from '../store/coupons/coupons.ts'
+import { recordCompletedUpload } from '../store/coupons/completed-uploads.ts'
+import { COUPONS_PER_UPLOAD_MAX, reserveCouponIds } from '../store/coupons/coupons.ts'
 import type { Database, Store } from '../store/store.ts'
 import { requireCouponList } from './require-coupon-list.ts'
+import { NOTHING_WRITTEN, sumOf, writeCodes, type WrittenCodes } from './written-codes.ts'
 
 /** Codes per transaction. With a million codes a transaction takes 11 ms, at most 60 ms; larger ones save little. */
 const CODES_PER_CHUNK_MAX = 2_500
@@ -48,25 +51,45 @@ export interface UploadTarget {
   readonly listId: string
 }
 
+/** Codes as they arrive, with what is known once all have arrived. */
+export interface CouponSource {
+  readonly codes: AsyncIterable<readonly string[]>
+  /** The header of the file; null if there is none. */
+  readonly header: () => string | null
+  readonly request: RepeatableRequest
+}
+
 export interface AddedCoupons {
+  /** Identifies the upload, to undo it; null if it added no code. */
+  readonly upload: string | null
   readonly added: number
   /** Codes that the list already had, or that were sent twice. */
   readonly duplicates: number
+  /** Added codes that differ from another code of the list only in case. */
+  readonly similar: { readonly count: number; readonly pairs: readonly (readonly [added: string, other: string])[] }
+  readonly header: string | null
 }
 
 /**
- * Adds the codes, which must be valid. Throws AppError: `not_found` or `conflict` for the list, `unavailable` if too many uploads
- * run, and the errors of `codes`. After an error, no code is added.
+ * Adds the codes, which must be valid, once for each Idempotency-Key. Throws AppError: `not_found` or `conflict` for the list,
+ * `conflict` if another request used the key, `unavailable` if too many uploads run, and the errors of `codes`. After an error, no
+ * code is added.
  */
 export async function uploadCoupons(
   target: UploadTarget,
-  codes: AsyncIterable<readonly string[]>,
+  source: CouponSource,
   tools: UploadTools,
-): Promise<AddedCoupons> {
-  const upload = new CouponUpload(target, tools)
+): Promise<FirstAnswer<AddedCoupons>> {
+  const repeated = await findRepeated<AddedCoupons>(tools.database, source.request)
+  if (repeated) {
+    // Only the whole body shows whether it is the same request.
+    for await (const some of source.codes) void some
+    return repeated.answerTo(source.request.hash())
+  }
+  const upload = new CouponUpload(target, source, tools)
   await upload.check()
   try {
-    for await (const some of codes) await upload.add(some)
+    for await (const some of source.codes) await upload.add(some)
     return await upload.finish()
   } catch (error) {
     // If this fails too, the upload is abandoned after a minute, and its codes are removed before the next upload.
@@ -77,6 +100,7 @@ export async function uploadCoupons(
 
 class CouponUpload {
   readonly #target: UploadTarget
+  readonly #source: Omit<CouponSource, 'codes'>
   readonly #tools: UploadTools
   #sortedChunks: string[][] = []
   #currentChunk: string[] = []
@@ -84,11 +108,11 @@ class CouponUpload {
   /** Undefined while the codes fit into one transaction. */
   #open: OpenUpload | undefined
   #heartbeatAt = 0
-  #written = 0
-  #added = 0
+  #written: WrittenCodes = NOTHING_WRITTEN
 
-  constructor(target: UploadTarget, tools: UploadTools) {
+  constructor(target: UploadTarget, source: CouponSource, tools: UploadTools) {
     this.#target = target
+    this.#source = source
     this.#tools = tools
   }
 
@@ -108,7 +132,7 @@ class CouponUpload {
     await this.#sendHeartbeat()
   }
 
-  async finish(): Promise<AddedCoupons> {
+  async finish(): Promise<FirstAnswer<AddedCoupons>> {
     if (!this.#open && this.#sortedChunks.length === 0) return this.#addAtOnce(this.#currentChunk)
     await this.#writeBuffered()
     return this.#complete()
@@ -123,14 +147,15 @@ class CouponUpload {
   }
 
   /** A few codes fit into one transaction, without an open upload. */
-  async #addAtOnce(codes: readonly string[]): Promise<AddedCoupons> {
+  async #addAtOnce(codes: readonly string[]): Promise<FirstAnswer<AddedCoupons>> {
     if (codes.length === 0) throw invalidRequest([{ field: 'body', problem: 'must contain at least one code' }])
-    return this.#withFreeList(async (store, list) => {
-      const firstId = await reserveCouponIds(store, codes.length)
-      const added = await addCodes(store, list.number, firstId, codes)
-      await this.#count(store, list.number, added, firstId + codes.length - 1)
-      return { added, duplicates: codes.length - added }
-    })
+    return this.#withFreeList((store, list) =>
+      answerOnce(store, this.#source.request, async () => {
+        const firstId = await reserveCouponIds(store, codes.length)
+        const written = await writeCodes(store, { listNumber: list.number, firstId, codes })
+        return this.#count(store, { listNumber: list.number, firstId, written })
+      }),
+    )
   }
 
   #sortCurrentChunk(): void {
@@ -168,14 +193,13 @@ class CouponUpload {
     const { database, clock } = this.#tools
     await database.yieldToWriters()
     const now = clock()
-    const firstId = firstCouponId + this.#written
-    const added = await database.write(async (store) => {
+    const firstId = firstCouponId + this.#written.codes
+    const chunk = await database.write(async (store) => {
       if (!(await keepUploadAlive(store, firstCouponId, now))) throw abandoned()
-      return addCodes(store, listNumber, firstId, codes)
+      return writeCodes(store, { listNumber, firstId, codes })
     })
     this.#heartbeatAt = now
-    this.#written += codes.length
-    this.#added += added
+    this.#written = sumOf(this.#written, chunk)
   }
 
   /** A client may send so slowly that there is nothing to write for a long time. Also due after the clock was set back. */
@@ -188,21 +212,42 @@ class CouponUpload {
     this.#heartbeatAt = now
   }
 
-  async #complete(): Promise<AddedCoupons> {
+  async #complete(): Promise<FirstAnswer<AddedCoupons>> {
     const { database, clock } = this.#tools
     const { firstCouponId } = this.#open as OpenUpload
-    await database.write(async (store) => {
+    return database.write(async (store) => {
       await lockCouponLists(store)
-      const list = await this.#requireActiveList(store)
-      if (!(await keepUploadAlive(store, firstCouponId, clock()))) throw abandoned()
-      await closeUpload(store, firstCouponId)
-      await this.#count(store, list.number, this.#added, firstCouponId + this.#written - 1)
+      return answerOnce(store, this.#source.request, async () => {
+        const { number: listNumber } = await this.#requireActiveList(store)
+        if (!(await keepUploadAlive(store, firstCouponId, clock()))) throw abandoned()
+        await closeUpload(store, firstCouponId)
+        return this.#count(store, { listNumber, firstId: firstCouponId, written: this.#written })
+      })
     })
-    return { added: this.#added, duplicates: this.#written - this.#added }
   }
 
-  async #count(store: Store, listNumber: number, count: number, lastCouponId: number): Promise<void> {
-    if (count > 0) await countAddedCoupons(store, listNumber, { count, lastCouponId, now: this.#tools.clock() })
+  /** Makes the written codes count. The caller holds the lock of the lists. */
+  async #count(
+    store: Store,
+    {
+      listNumber,
+      firstId,
+      written,
+    }: { readonly listNumber: number; readonly firstId: number; readonly written: WrittenCodes },
+  ): Promise<AddedCoupons> {
+    const { codes, added, similar } = written
+    const [now, lastCouponId] = [this.#tools.clock(), firstId + codes - 1]
+    if (added > 0) {
+      await countAddedCoupons(store, listNumber, { count: added, lastCouponId, now })
+      await recordCompletedUpload(store, { listNumber, firstCouponId: firstId, lastCouponId, addedAt: now })
+    }
+    return {
+      upload: added > 0 ? String(firstId) : null,
+      added,
+      duplicates: codes - added,
+      similar: { count: similar.count, pairs: similar.named.map(({ code, similar: other }) => [code, other]) },
+      header: this.#source.header(),
+    }
   }
 
   /** Runs `change` in a transaction with the list locked, ACTIVE and without an upload. Removes a broken upload first. */
@@ -237,7 +282,7 @@ class CouponUpload {
   }
 }
 
-function uploadInProgress(): AppError {
+export function uploadInProgress(): AppError {
   const message = `Another upload to this list is in progress. Retry after ${RETRY_AFTER_SECONDS} seconds.`
   return new AppError('conflict', message, [], RETRY_AFTER_SECONDS)
 }

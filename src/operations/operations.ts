@@ -10,6 +10,7 @@ import { createTemplate } from './templates/create-template.ts'
 import { eraseUser } from './users/erase-user.ts'
 import { deleteCampaign } from './campaigns/delete-campaign.ts'
 import { deleteTemplate } from './templates/delete-template.ts'
+import { deleteCoupons } from './coupons/delete-coupons.ts'
 import { fetchCampaignStats } from './statistics/fetch-campaign-stats.ts'
 import { fetchCouponList } from './coupons/fetch-coupon-list.ts'
 import { findRequest } from './events/find-request.ts'
@@ -18,6 +19,7 @@ import { getUser } from './users/get-user.ts'
 import { listCampaigns } from './campaigns/list-campaigns.ts'
 import { listCouponLists } from './coupons/list-coupon-lists.ts'
 import { listErasures } from './preferences/list-erasures.ts'
+import { listCoupons } from './coupons/list-coupons.ts'
 import { listPreferenceChanges } from './preferences/list-preference-changes.ts'
 import { listUserEvents } from './events/list-user-events.ts'
 import type { Operation } from './operation.ts'
@@ -48,6 +50,8 @@ export const OPERATIONS: readonly Operation[] = [
   activateCouponList,
   archiveCouponList,
   addCoupons,
+  listCoupons,
+  deleteCoupons,
   trackEvents,
   trackUser,
   getUser,

@@ -10,7 +10,8 @@ import { createCampaignActivity } from './campaigns/campaign-activity.ts'
 import { addCampaignArchival, createCampaigns } from './campaigns/campaigns.ts'
 import { createCouponLists } from './coupons/coupon-lists.ts'
 import { createCouponUploads } from './coupons/coupon-uploads.ts'
-import { createCoupons } from './coupons/coupons.ts'
+import { createCompletedUploads } from './coupons/completed-uploads.ts'
+import { createCoupons, foldCouponCodes } from './coupons/coupons.ts'
 import { createCursors, PIPELINE_CURSOR } from './entries/cursors.ts'
 import { createErasures } from './users/erasures.ts'
 import { createEvents } from './users/events.ts'
@@ -50,6 +51,10 @@ export const MIGRATIONS: Migrations = {
   '0005-archived-campaigns': addCampaignArchival,
   '0006-archived-templates': addTemplateArchival,
   '0002-answered-keys': createAnsweredKeys,
+  '0003-coupon-uploads': async (store, types) => {
+    await foldCouponCodes(store, types)
+    await createCompletedUploads(store, types)
+  },
 }
 
 /** Creates the tables of the first version. A later table needs a migration of its own. */

@@ -72,7 +72,7 @@ describeEachStore('A journey', (kind) => {
         { coupons: ['A', 'B', 'A'] },
         'reports',
       )
-      expect(added.body).toEqual({ added: 2, duplicates: 1 })
+      expect(added.body).toMatchObject({ added: 2, duplicates: 1 })
       const fetched = await send(team, 'GET', `/v1/coupon-list/${listId}`, undefined, 'reports')
       expect(fetched.body).toMatchObject({ status: 'ACTIVE', total_coupons: 2, available_coupons: 2 })
     })

@@ -230,7 +230,7 @@ describe('An upload', () => {
     await until('the connection is closed', () => connection.isEnded)
     expect(await listOpenUploads(server.database)).toEqual([])
     expect(await countRows(server.database, (await calls.stored(id)).number)).toBe(0)
-    expect((await calls.addJson(id, ['NEXT'])).body).toEqual({ added: 1, duplicates: 0 })
+    expect((await calls.addJson(id, ['NEXT'])).body).toMatchObject({ added: 1, duplicates: 0 })
   })
 
   it('may take longer than other bodies as long as data arrives', async () => {

@@ -116,6 +116,17 @@ describe('The OpenAPI document', () => {
     for (const name of operation.limits) expect(described.description).toContain(`limits.${name}`)
   })
 
+  const creating = OPERATIONS.filter(({ method, isReadOnly, name }) => {
+    return (method === 'POST' && !isReadOnly) || name === 'update_template'
+  })
+  it('says that exactly the operations that create or append take an Idempotency-Key, and may answer 409', () => {
+    const taking = addresses.filter(({ operation, path }) =>
+      headersOf(find(path, operation.method)).includes('IdempotencyKey'),
+    )
+    expect([...new Set(taking.map(({ operation }) => operation.name))]).toEqual(creating.map(({ name }) => name))
+    for (const { operation, path } of taking) expect(find(path, operation.method).responses).toHaveProperty('409')
+  })
+
   it('does not claim that nothing was executed after a 503, and says how to repeat the request', () => {
     const { responses } = document.components as { responses: { Unavailable: { readonly description: string } } }
     expect(responses.Unavailable.description).not.toContain('nothing was executed')

@@ -64,6 +64,7 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
     post(SEARCH, { page: 1, entries: 15, include_archived: true }),
     get(LISTS_PATH, 'reports'),
     get(`${LISTS_PATH}/${list}`, 'reports'),
+    get(couponsPath(list), 'reports'),
     get('/core-services/v1/campaigns', 'reports'),
     get('/core-services/v1/campaigns?archived=all', 'reports'),
     get(`/core-services/v1/campaigns/${campaign}`, 'reports'),

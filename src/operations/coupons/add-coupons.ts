@@ -1,13 +1,16 @@
 // Add coupons: adds codes to a list, from a stream of CSV or from JSON. Adds all of them or none.
+import type { Hash } from 'node:crypto'
 import { Type } from 'typebox'
-import { AppError, type Fault } from '../../core/app-error.ts'
-import { hiddenProblem } from '../../core/bounded-text.ts'
-import { CouponCsv, INVALID_CODES_NAMED_MAX } from '../../core/coupons/coupon-csv.ts'
-import { couponCodeProblem, toCouponCode } from '../../core/coupons/coupon-list.ts'
+import { AppError, invalidRequest } from '../../core/app-error.ts'
+import { CouponCsv } from '../../core/coupons/coupon-csv.ts'
+import { toCouponCode } from '../../core/coupons/coupon-list.ts'
+import { codeFaults, CouponCodes } from './coupon-codes.ts'
 import { CouponListPath } from './coupon-list-body.ts'
-import { uploadCoupons } from '../../actions/coupon-upload.ts'
-import { NoFields, Strict } from '../fields.ts'
-import { defineOperation, type Partially } from '../operation.ts'
+import { uploadCoupons, type CouponSource } from '../../actions/coupon-upload.ts'
+import { SIMILAR_CODES_NAMED_MAX } from '../../actions/written-codes.ts'
+import { answerAsFirst, startRequestHash, toRepeatable } from '../create-once.ts'
+import { NoFields, Nullable, Strict } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
 
 const UPLOAD_BYTES_MAX = 64 * 1024 * 1024
 
@@ -17,63 +20,99 @@ export const addCoupons = defineOperation({
   description:
     'Adds codes to an ACTIVE list, all of them or none. An invalid line (400, listing the first hundred) or a broken ' +
     'connection leaves the list unchanged. Send `text/csv` with one code per line, up to 64 MiB, or JSON up to 1 MiB. ' +
-    'A header line `Coupon Code` and empty lines are skipped. Codes may be quoted as in RFC 4180; a code with a comma ' +
-    'must be. A code has 1 to 128 characters after trimming outer spaces, and no control characters. Codes that the ' +
-    'list already has, or that appear twice, are counted as `duplicates`. While an upload to the list is in progress, ' +
-    'another one is rejected with 409. An upload that stalls for a minute may be abandoned.',
+    'Empty lines are skipped. A first line such as `Coupon Code`, `code`, `voucher_codes` or `PROMO-CODE` is taken as ' +
+    'the header, and the answer names it. Any other first line is a code. A code may be quoted as in RFC 4180. A code ' +
+    'with `,`, `;` or `|` must be: otherwise the line has several columns and is invalid, and so is a line with a tab. ' +
+    'A code has 1 to 128 characters after trimming outer spaces, and no control or invisible characters. Codes that ' +
+    'the list already has, or that appear twice, are counted as `duplicates`. Upper and lower case differ: codes that ' +
+    'differ only in case are added, and reported as `similar`. While an upload to the list is in progress, another one ' +
+    'is rejected with 409. An upload that stalls for a minute may be abandoned. To undo an upload, send its id to ' +
+    '"Delete coupons".',
   group: 'Coupon lists',
   method: 'POST',
   url: '/v1/coupon-list/:coupon_list_id/coupons',
   requires: 'reports',
   takesAppKey: true,
+  takesIdempotencyKey: true,
   limits: ['management_per_minute'],
   path: CouponListPath,
   query: NoFields,
-  body: Strict({
-    // `codeFaults` checks the codes, and stops after a hundred invalid ones.
-    coupons: Type.Array(Type.String(), { minItems: 1, description: 'Codes of 1 to 128 characters.' }),
-  }),
+  body: Strict({ coupons: CouponCodes }),
   upload: { mediaType: 'text/csv', bytesMax: UPLOAD_BYTES_MAX, example: 'Coupon Code\nSUMMER-7Q2X\nSUMMER-9KDF\n' },
   example: { coupons: ['SUMMER-7Q2X', 'SUMMER-9KDF'] },
   faults: ({ body }) => codeFaults(body?.coupons ?? []),
   refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: Type.Object({
+    upload: Nullable(Type.String({ description: 'Id of the upload. Null if it added no code.' })),
     added: Type.Integer({ description: 'Codes added to the list.' }),
     duplicates: Type.Integer({ description: 'Codes that the list already had, or that appeared twice.' }),
+    similar: Type.Object(
+      {
+        count: Type.Integer(),
+        pairs: Type.Array(Type.Array(Type.String(), { minItems: 2, maxItems: 2 }), {
+          maxItems: SIMILAR_CODES_NAMED_MAX,
+          description: 'An added code, and the other one. Only the first few.',
+        }),
+      },
+      { description: 'Added codes that differ from another code of the list only in the case of the letters A to Z.' },
+    ),
+    header: Nullable(Type.String({ description: 'The header of the file, which was not added.' })),
   }),
-  handle({ workspace, path, body, upload }, parts) {
+  async handle(request, parts) {
+    const { workspace, path, body, upload, bodyBytes } = request
     const target = { workspace, listId: path.coupon_list_id }
-    if (!upload) return uploadCoupons(target, codesOfJson(body.coupons), parts)
-    return parts.uploadSlots.run(workspace.id, () => uploadCoupons(target, codesOfCsv(upload), parts))
+    if (!upload) {
+      const hash = startRequestHash('add_coupons', [path, 'json']).update(bodyBytes)
+      const source = { ...fromJson(body.coupons), request: toRepeatable(request, hash) }
+      return answerAsFirst(request, await uploadCoupons(target, source, parts))
+    }
+    const hash = startRequestHash('add_coupons', [path, 'csv'])
+    const source = { ...fromCsv(hashed(upload, hash)), request: toRepeatable(request, hash) }
+    const work = () => uploadCoupons(target, source, parts)
+    return answerAsFirst(request, await parts.uploadSlots.run(workspace.id, work))
   },
 })
 
-function codeFaults(codes: Partially<readonly string[]>): Fault[] {
-  const faults: Fault[] = []
-  for (const [index, code] of codes.entries()) {
-    const problem = code === undefined ? undefined : (couponCodeProblem(code) ?? hiddenProblem(code))
-    if (problem === undefined) continue
-    faults.push({ field: `coupons[${index}]`, problem })
-    if (faults.length >= INVALID_CODES_NAMED_MAX) break
+type Codes = Pick<CouponSource, 'codes' | 'header'>
+
+function fromJson(coupons: readonly string[]): Codes {
+  async function* read() {
+    yield coupons.map(toCouponCode)
   }
-  return faults
+  return { codes: read(), header: () => null }
 }
 
-async function* codesOfJson(coupons: readonly string[]): AsyncGenerator<readonly string[]> {
-  yield coupons.map(toCouponCode)
-}
-
-async function* codesOfCsv(upload: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[]> {
+function fromCsv(upload: AsyncIterable<Uint8Array>): Codes {
   const csv = new CouponCsv()
+  return { codes: codesOf(csv, upload), header: () => csv.header }
+}
+
+async function* codesOf(csv: CouponCsv, upload: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[]> {
+  let hasCodes = false
   for await (const bytes of upload) {
     const codes = csv.push(bytes)
     // After an invalid line, the rest is read only to report further invalid lines.
-    if (csv.invalidLines === 0 && codes.length > 0) yield codes
+    if (csv.invalidLines > 0 || codes.length === 0) continue
+    hasCodes = true
+    yield codes
   }
   const last = csv.end()
   if (csv.invalidLines > 0) throw invalidLines(csv)
-  if (last.length > 0) yield last
+  if (!hasCodes && last.length === 0) throw noCodes(csv)
+  yield last
+}
+
+async function* hashed(upload: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<Uint8Array> {
+  for await (const bytes of upload) {
+    hash.update(bytes)
+    yield bytes
+  }
+}
+
+function noCodes({ header }: CouponCsv): AppError {
+  const advice = header === null ? '' : `; its only line ${header} is a header. If it is a code, send it as JSON`
+  return invalidRequest([{ field: 'body', problem: `must contain at least one code${advice}` }])
 }
 
 function invalidLines({ invalidLines, faults }: CouponCsv): AppError {

@@ -173,11 +173,32 @@ export async function countAddedCoupons(
       total_coupons: sql`total_coupons + ${added.count}`,
       available_coupons: sql`available_coupons + ${added.count}`,
       last_coupon_id: added.lastCouponId,
-      // Never goes back, like `changedAt`.
-      updated_at: sql`case when updated_at > ${added.now} then updated_at else ${added.now} end`,
+      updated_at: laterOf(added.now),
     })
     .where('number', '=', number)
     .execute()
+}
+
+/** Takes deleted codes off the counts. All of them were available. */
+export async function countDeletedCoupons(
+  { query }: Store,
+  number: number,
+  deleted: { readonly count: number; readonly now: number },
+): Promise<void> {
+  await query
+    .updateTable('coupon_lists')
+    .set({
+      total_coupons: sql`total_coupons - ${deleted.count}`,
+      available_coupons: sql`available_coupons - ${deleted.count}`,
+      updated_at: laterOf(deleted.now),
+    })
+    .where('number', '=', number)
+    .execute()
+}
+
+/** The time of a change. Never goes back, like `changedAt`. */
+function laterOf(now: number) {
+  return sql<number>`case when updated_at > ${now} then updated_at else ${now} end`
 }
 
 function toChangeableColumns(

@@ -25,6 +25,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   coupons: 'data',
   coupon_ids: 'counter',
   coupon_uploads: 'data',
+  completed_uploads: 'data',
   limit_windows: 'data',
   campaigns: 'data',
   campaign_names: 'data',

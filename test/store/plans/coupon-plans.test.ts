@@ -5,6 +5,7 @@ import { NO_ALERTS } from '../../../src/core/coupons/coupon-list.ts'
 import {
   addCouponList,
   countAddedCoupons,
+  countDeletedCoupons,
   findCouponList,
   findTakenNames,
   listCouponListsOf,
@@ -13,6 +14,11 @@ import {
   type StoredCouponList,
 } from '../../../src/store/coupons/coupon-lists.ts'
 import {
+  findCompletedUpload,
+  findUploadsOfCodes,
+  recordCompletedUpload,
+} from '../../../src/store/coupons/completed-uploads.ts'
+import {
   closeUpload,
   findOpenUpload,
   giveUpIfAbandoned,
@@ -20,7 +26,14 @@ import {
   keepUploadAlive,
   openUpload,
 } from '../../../src/store/coupons/coupon-uploads.ts'
-import { addCodes, hasUploadedCoupons, removeUploadedCoupons } from '../../../src/store/coupons/coupons.ts'
+import {
+  addCodes,
+  deleteCodes,
+  deleteCodesById,
+  hasCodesById,
+  listCodes,
+  listSimilarCodes,
+} from '../../../src/store/coupons/coupons.ts'
 import type { Database, Store } from '../../../src/store/store.ts'
 import { codesOf } from '../../support/calls/coupon-calls.ts'
 import { explain, expectIndexed } from '../../support/query-plan.ts'
@@ -45,6 +58,8 @@ describeEachStore('Coupons', (kind) => {
       await addCodes(store, list.number, 1, codesOf('CODE', CODES))
       for (let number = 1; number <= LISTS; number++) {
         await openUpload(store, { listNumber: number, firstCouponId: CODES + number, heartbeatAt: number })
+        const range = { firstCouponId: number * 10, lastCouponId: number * 10 + 9 }
+        await recordCompletedUpload(store, { listNumber: (number % 2) + LISTS - 1, ...range, addedAt: 1 })
       }
       await sql`analyze`.execute(store.query)
     })
@@ -68,8 +83,14 @@ describeEachStore('Coupons', (kind) => {
     ['an upload to give up', ['first_coupon_id'], (store) => giveUpUpload(store, CODES + 1)],
     ['an abandoned upload', ['first_coupon_id'], (store) => giveUpIfAbandoned(store, CODES + 1, 1)],
     ['an upload to close', ['first_coupon_id'], (store) => closeUpload(store, CODES + 1)],
-    ['codes that are left', ['id'], (store) => hasUploadedCoupons(store, 1)],
-    ['codes to remove', ['id'], (store) => removeUploadedCoupons(store, 1, 100)],
+    ['a list whose codes are taken off', ['number', 'id'], (store) => countDeletedCoupons(store, 1, added)],
+    ['codes that are left', ['id'], (store) => hasCodesById(store, { first: 1, last: 100 })],
+    ['codes to remove', ['id'], (store) => deleteCodesById(store, { first: 1, last: 1_000 }, 100)],
+    ['similar codes', ['id', 'list_number'], (store) => listSimilarCodes(store, { first: 1, last: 100 })],
+    ['codes to delete', ['list_number', 'id'], (store) => deleteCodes(store, list, ['CODE-1', 'CODE-2'])],
+    ['a page of codes', ['list_number'], (store) => listCodes(store, LISTS, { after: 'CODE-1', prefix: 'c', max: 10 })],
+    ['an upload', ['first_coupon_id'], (store) => findCompletedUpload(store, LISTS, 10)],
+    ['the uploads of codes', ['first_coupon_id'], (store) => findUploadsOfCodes(store, LISTS, [15, 25])],
   ]
   it.each(lookups)('finds %s by an index', async (_what, narrowedBy, work) => {
     const queries = await recordQueries(database, work)

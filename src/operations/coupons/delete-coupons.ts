@@ -1,0 +1,141 @@
+// Delete coupons: removes codes that nobody has from a list, in small transactions. A request that was interrupted can be repeated.
+import { Type } from 'typebox'
+import { AppError, type Fault } from '../../core/app-error.ts'
+import { toCouponCode } from '../../core/coupons/coupon-list.ts'
+import { uploadInProgress } from '../../actions/coupon-upload.ts'
+import { requireCouponList } from '../../actions/require-coupon-list.ts'
+import { findCompletedUpload } from '../../store/coupons/completed-uploads.ts'
+import { countDeletedCoupons, lockCouponLists, type StoredCouponList } from '../../store/coupons/coupon-lists.ts'
+import { findOpenUpload, isRunning } from '../../store/coupons/coupon-uploads.ts'
+import { deleteCodes, deleteCodesById } from '../../store/coupons/coupons.ts'
+import type { Store } from '../../store/store.ts'
+import { codeFaults, CouponCodes } from './coupon-codes.ts'
+import { CouponListPath } from './coupon-list-body.ts'
+import { NoFields, Strict, Text } from '../fields.ts'
+import { defineOperation, type OperationRequest, type Parts } from '../operation.ts'
+
+/** Codes per transaction, as in uploads. */
+const CODES_PER_STEP_MAX = 2_500
+/** The most codes that are named because they were not deleted. All are counted. */
+const NOT_DELETED_NAMED_MAX = 100
+const UPLOAD_ID = /^\d{1,15}$/
+const NOT_IN_LIST = 'is not in the list'
+
+export const deleteCoupons = defineOperation({
+  name: 'delete_coupons',
+  summary: 'Delete coupons',
+  description:
+    'Deletes codes that no user has from a list with any status: those in `coupons`, or all codes that an `upload` ' +
+    'added. Send one of the two. Codes that are not deleted are counted and named with the reason. Many codes are ' +
+    'deleted in portions: if the request fails, some may be deleted, and you can repeat it. While an upload to the ' +
+    'list is in progress, the request is rejected with 409.',
+  group: 'Coupon lists',
+  method: 'DELETE',
+  url: '/v1/coupon-list/:coupon_list_id/coupons',
+  requires: 'reports',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: CouponListPath,
+  query: NoFields,
+  body: Strict({
+    coupons: Type.Optional(CouponCodes),
+    upload: Type.Optional(Text(1, 64, 'The `upload` in the answer of "Add coupons".')),
+  }),
+  example: { coupons: ['SUMMER-7Q2X', 'SUMMER-9KDF'] },
+  faults: ({ body }) => [...choiceFaults(body), ...codeFaults(body?.coupons ?? [])],
+  refusals: ['not_found', 'conflict'],
+  successStatus: 200,
+  output: Type.Object({
+    deleted: Type.Integer({ description: 'Codes deleted from the list.' }),
+    not_deleted: Type.Array(Type.Object({ code: Type.String(), problem: Type.String() }), {
+      maxItems: NOT_DELETED_NAMED_MAX,
+      description: 'Codes that were not deleted. Only the first hundred.',
+    }),
+    not_deleted_count: Type.Integer({ description: 'All codes that were not deleted.' }),
+  }),
+  // A request may take many transactions, so each workspace gets one at a time.
+  handle(request, parts) {
+    const { workspace, body } = request
+    const { coupons, upload } = body
+    const deletion = new Deletion(request, parts)
+    const work = () => (upload === undefined ? deletion.ofCodes(coupons ?? []) : deletion.ofUpload(upload))
+    return parts.queue.run(`deletions of coupons ${workspace.id}`, work, workspace.limits.management_per_minute)
+  },
+})
+
+interface Deleted {
+  readonly deleted: number
+  readonly not_deleted: readonly { readonly code: string; readonly problem: string }[]
+  readonly not_deleted_count: number
+}
+
+type Request = OperationRequest<{ readonly coupon_list_id: string }, object, unknown>
+
+class Deletion {
+  readonly #request: Request
+  readonly #parts: Parts
+
+  constructor(request: Request, parts: Parts) {
+    this.#request = request
+    this.#parts = parts
+  }
+
+  async ofCodes(coupons: readonly string[]): Promise<Deleted> {
+    const codes = [...new Set(coupons.map(toCouponCode))]
+    const unknown: string[] = []
+    for (let start = 0; start < codes.length; start += CODES_PER_STEP_MAX) {
+      const portion = codes.slice(start, start + CODES_PER_STEP_MAX)
+      const { deleted } = await this.#step(async (store, list) => {
+        const deleted = await deleteCodes(store, list, portion)
+        return { count: deleted.size, deleted }
+      })
+      unknown.push(...portion.filter((code) => !deleted.has(code)))
+    }
+    const named = unknown.slice(0, NOT_DELETED_NAMED_MAX).map((code) => ({ code, problem: NOT_IN_LIST }))
+    return { deleted: codes.length - unknown.length, not_deleted: named, not_deleted_count: unknown.length }
+  }
+
+  /** All codes of an upload can be deleted: no operation assigns codes to users yet. */
+  async ofUpload(id: string): Promise<Deleted> {
+    let deleted = 0
+    for (;;) {
+      const { count } = await this.#step(async (store, list) => {
+        const { firstCouponId: first, lastCouponId: last } = await requireUpload(store, list, id)
+        return { count: await deleteCodesById(store, { first, last }, CODES_PER_STEP_MAX) }
+      })
+      deleted += count
+      if (count < CODES_PER_STEP_MAX) return { deleted, not_deleted: [], not_deleted_count: 0 }
+    }
+  }
+
+  /** Runs one transaction, which deletes codes of the list and takes them off its counts. */
+  async #step<Step extends { readonly count: number }>(
+    change: (store: Store, list: StoredCouponList) => Promise<Step>,
+  ): Promise<Step> {
+    const { workspace, path } = this.#request
+    const { database, clock } = this.#parts
+    await database.yieldToWriters()
+    return database.write(async (store) => {
+      await lockCouponLists(store)
+      const list = await requireCouponList(store, workspace, path.coupon_list_id)
+      // Codes of that upload may count as duplicates of codes that would be deleted.
+      const open = await findOpenUpload(store, list.number)
+      if (open && isRunning(open, clock())) throw uploadInProgress()
+      const step = await change(store, list)
+      if (step.count > 0) await countDeletedCoupons(store, list.number, { count: step.count, now: clock() })
+      return step
+    })
+  }
+}
+
+async function requireUpload(store: Store, { number }: StoredCouponList, id: string) {
+  const upload = UPLOAD_ID.test(id) ? await findCompletedUpload(store, number, Number(id)) : undefined
+  if (upload) return upload
+  const details = [{ field: 'upload', problem: 'is not the id of an upload to this list' }]
+  throw new AppError('not_found', 'The list has no upload with this id.', details)
+}
+
+function choiceFaults(body: object | undefined): Fault[] {
+  if (!body || Object.hasOwn(body, 'coupons') !== Object.hasOwn(body, 'upload')) return []
+  return [{ field: 'body', problem: 'must contain either coupons or upload' }]
+}

@@ -1,0 +1,94 @@
+// The table of completed coupon uploads that added codes. Their codes have consecutive ids, so a range of ids identifies them.
+import type { SqlTypes, Store } from '../store.ts'
+
+interface CompletedUploadRow {
+  list_number: number
+  /** Also identifies the upload. */
+  first_coupon_id: number
+  last_coupon_id: number
+  added_at: number
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    completed_uploads: CompletedUploadRow
+  }
+}
+
+export interface CompletedUpload {
+  readonly listNumber: number
+  readonly firstCouponId: number
+  /** Duplicates used up ids too, so not every id of the range has a code. */
+  readonly lastCouponId: number
+  readonly addedAt: number
+}
+
+export async function createCompletedUploads({ query }: Store, { integer, clustered }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('completed_uploads')
+    .addColumn('list_number', integer, (column) => column.notNull())
+    .addColumn('first_coupon_id', integer, (column) => column.notNull())
+    .addColumn('last_coupon_id', integer, (column) => column.notNull())
+    .addColumn('added_at', integer, (column) => column.notNull())
+    .addPrimaryKeyConstraint('completed_uploads_by_list', ['list_number', 'first_coupon_id'])
+    .modifyEnd(clustered)
+    .execute()
+}
+
+export async function recordCompletedUpload({ query }: Store, upload: CompletedUpload): Promise<void> {
+  await query
+    .insertInto('completed_uploads')
+    .values({
+      list_number: upload.listNumber,
+      first_coupon_id: upload.firstCouponId,
+      last_coupon_id: upload.lastCouponId,
+      added_at: upload.addedAt,
+    })
+    .execute()
+}
+
+/** Undefined if the list has no such upload. */
+export async function findCompletedUpload(
+  { query }: Store,
+  listNumber: number,
+  firstCouponId: number,
+): Promise<CompletedUpload | undefined> {
+  const uploads = query.selectFrom('completed_uploads').selectAll().where('list_number', '=', listNumber)
+  const row = await uploads.where('first_coupon_id', '=', firstCouponId).executeTakeFirst()
+  return row && toCompletedUpload(row)
+}
+
+/** The upload of each code of a list, by the code's id. Codes from before uploads were recorded have none. */
+export async function findUploadsOfCodes(
+  store: Store,
+  listNumber: number,
+  codeIds: readonly number[],
+): Promise<Map<number, Pick<CompletedUpload, 'firstCouponId' | 'addedAt'>>> {
+  const ids = codeIds.map((id) => ({ id }))
+  const rows = await store.query
+    .selectFrom(store.rowsOf('wanted', { id: 'integer' }, ids))
+    .select((select) => {
+      const uploads = select
+        .selectFrom('completed_uploads')
+        .where('list_number', '=', listNumber)
+        .whereRef('first_coupon_id', '<=', 'wanted.id')
+        .orderBy('first_coupon_id', 'desc')
+        .limit(1)
+      return ['wanted.id', uploads.select('first_coupon_id').as('first'), uploads.select('added_at').as('added_at')]
+    })
+    .execute()
+  return new Map(
+    rows.flatMap(({ id, first, added_at }) =>
+      first === null || added_at === null ? [] : [[id, { firstCouponId: first, addedAt: added_at }] as const],
+    ),
+  )
+}
+
+function toCompletedUpload(row: CompletedUploadRow): CompletedUpload {
+  return {
+    listNumber: row.list_number,
+    firstCouponId: row.first_coupon_id,
+    lastCouponId: row.last_coupon_id,
+    addedAt: row.added_at,
+  }
+}
