@@ -151,6 +151,8 @@ describeOnPostgres('A moved server', () => {
     const repeated = await tracking.events(body, headers)
     expect({ status: repeated.status, id: repeated.body.request_id }).toEqual({ status: 200, id: requestId })
     expect((await tracking.events({ ...body, actions: [{ action: 'Other' }] }, headers)).status).toBe(409)
+    const { path, options, answer } = filled.keyedCreation
+    expect((await server.call('POST', path, options)).body).toEqual(answer)
   })
 
   it('continues to count statistics without a difference', async () => {

@@ -1,7 +1,7 @@
-// Makes a store that lacks the only migration so far, as an older version would leave it, or one that an unreleased draft made.
+// Makes a store that lacks all migrations, as an older version would leave it, or one that an unreleased draft made.
 import { openDatabase, type DatabaseLocation } from '../../src/store/open-database.ts'
 
-/** Undoes the first migration, except for the tables in `kept` and a log in the same database. */
+/** Undoes all migrations, except for the tables in `kept` and a log in the same database. */
 export async function makeOlder(location: DatabaseLocation, kept: readonly string[] = []): Promise<void> {
   const database = openDatabase(location)
   await database.changeTables(async ({ query }) => {

@@ -25,6 +25,8 @@ export interface FilledServer {
     readonly headers: Readonly<Record<string, string>>
     readonly requestId: string
   }
+  /** The same, which created something in the tables. */
+  readonly keyedCreation: { readonly path: string; readonly options: CallOptions; readonly answer: unknown }
 }
 
 const STATISTICS = '/core-services/v1/campaign-stats'
@@ -43,7 +45,7 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
   await fillPreferences(server)
   const campaign = await fillCampaign(server)
   await eraseOne(server)
-  const list = await fillCoupons(server)
+  const { list, keyedCreation } = await fillCoupons(server)
   const template = await templates.add()
   await templates.change(template, { template_name: 'Changed' })
   await templates.archive(await templates.add())
@@ -73,7 +75,7 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
     ),
     { ...get(`/v1/customer/${vault.id}?email=secret@example.com`), options: { as: vault } },
   ]
-  return { questions, vault, keyed }
+  return { questions, vault, keyed, keyedCreation }
 }
 
 /** The answers to all questions, without what tells the time of the answer. */
@@ -154,12 +156,15 @@ async function eraseOne(server: TestServer): Promise<void> {
   expect(answer.status).toBe(200)
 }
 
-async function fillCoupons(server: TestServer): Promise<string> {
+async function fillCoupons(server: TestServer): Promise<{ list: string } & Pick<FilledServer, 'keyedCreation'>> {
   const coupons = couponCallsOf(server)
   await coupons.call('PUT', `${LISTS_PATH}/${await coupons.make()}/archive`)
   const list = await coupons.make()
-  await coupons.call('POST', couponsPath(list), { body: { coupons: ['A', 'b', 'ä'] } })
-  return list
+  const path = couponsPath(list)
+  const headers = { 'idempotency-key': 'coupons-1' }
+  const options = { tile: 'reports', body: { coupons: ['A', 'b', 'ä'] }, headers } as const
+  const { body: answer } = await coupons.call('POST', path, options)
+  return { list, keyedCreation: { path, options, answer } }
 }
 
 async function sendKeyed(server: TestServer): Promise<FilledServer['keyed']> {

@@ -1,16 +1,15 @@
 // Add coupons: adds codes to a list, from a stream of CSV or from JSON. Adds all of them or none.
 import type { Hash } from 'node:crypto'
 import { Type } from 'typebox'
-import { AppError, invalidRequest } from '../../core/app-error.ts'
-import { CouponCsv } from '../../core/coupons/coupon-csv.ts'
-import { toCouponCode } from '../../core/coupons/coupon-list.ts'
-import { codeFaults, CouponCodes } from './coupon-codes.ts'
+import { AppError, invalidRequest, type Fault } from '../../core/app-error.ts'
+import { CouponCsv, INVALID_CODES_NAMED_MAX } from '../../core/coupons/coupon-csv.ts'
+import { couponCodeProblem, toCouponCode } from '../../core/coupons/coupon-list.ts'
 import { CouponListPath } from './coupon-list-body.ts'
 import { uploadCoupons, type CouponSource } from '../../actions/coupon-upload.ts'
 import { SIMILAR_CODES_NAMED_MAX } from '../../actions/written-codes.ts'
 import { answerAsFirst, startRequestHash, toRepeatable } from '../create-once.ts'
 import { NoFields, Nullable, Strict } from '../fields.ts'
-import { defineOperation } from '../operation.ts'
+import { defineOperation, type Partially } from '../operation.ts'
 
 const UPLOAD_BYTES_MAX = 64 * 1024 * 1024
 
@@ -37,7 +36,10 @@ export const addCoupons = defineOperation({
   limits: ['management_per_minute'],
   path: CouponListPath,
   query: NoFields,
-  body: Strict({ coupons: CouponCodes }),
+  body: Strict({
+    // `codeFaults` checks the codes, and stops after a hundred invalid ones.
+    coupons: Type.Array(Type.String(), { minItems: 1, description: 'Codes of 1 to 128 characters.' }),
+  }),
   upload: { mediaType: 'text/csv', bytesMax: UPLOAD_BYTES_MAX, example: 'Coupon Code\nSUMMER-7Q2X\nSUMMER-9KDF\n' },
   example: { coupons: ['SUMMER-7Q2X', 'SUMMER-9KDF'] },
   faults: ({ body }) => codeFaults(body?.coupons ?? []),
@@ -73,6 +75,17 @@ export const addCoupons = defineOperation({
     return answerAsFirst(request, await parts.uploadSlots.run(workspace.id, work))
   },
 })
+
+function codeFaults(codes: Partially<readonly string[]>): Fault[] {
+  const faults: Fault[] = []
+  for (const [index, code] of codes.entries()) {
+    const problem = code === undefined ? undefined : couponCodeProblem(code)
+    if (problem === undefined) continue
+    faults.push({ field: `coupons[${index}]`, problem })
+    if (faults.length >= INVALID_CODES_NAMED_MAX) break
+  }
+  return faults
+}
 
 type Codes = Pick<CouponSource, 'codes' | 'header'>
 

@@ -9,15 +9,16 @@ import { countDeletedCoupons, lockCouponLists, type StoredCouponList } from '../
 import { findOpenUpload, isRunning } from '../../store/coupons/coupon-uploads.ts'
 import { deleteCodes, deleteCodesById } from '../../store/coupons/coupons.ts'
 import type { Store } from '../../store/store.ts'
-import { codeFaults, CouponCodes } from './coupon-codes.ts'
 import { CouponListPath } from './coupon-list-body.ts'
-import { NoFields, Strict, Text } from '../fields.ts'
+import { Content, NoFields, Strict, Text } from '../fields.ts'
 import { defineOperation, type OperationRequest, type Parts } from '../operation.ts'
 
 /** Codes per transaction, as in uploads. */
 const CODES_PER_STEP_MAX = 2_500
 /** The most codes that are named because they were not deleted. All are counted. */
 const NOT_DELETED_NAMED_MAX = 100
+/** With outer spaces. */
+const CODE_LENGTH_MAX = 1_024
 const UPLOAD_ID = /^\d{1,15}$/
 const NOT_IN_LIST = 'is not in the list'
 
@@ -38,11 +39,12 @@ export const deleteCoupons = defineOperation({
   path: CouponListPath,
   query: NoFields,
   body: Strict({
-    coupons: Type.Optional(CouponCodes),
+    // Also codes that could not be added any more.
+    coupons: Type.Optional(Type.Array(Content(1, CODE_LENGTH_MAX), { minItems: 1 })),
     upload: Type.Optional(Text(1, 64, 'The `upload` in the answer of "Add coupons".')),
   }),
   example: { coupons: ['SUMMER-7Q2X', 'SUMMER-9KDF'] },
-  faults: ({ body }) => [...choiceFaults(body), ...codeFaults(body?.coupons ?? [])],
+  faults: ({ body }) => choiceFaults(body),
   refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: Type.Object({

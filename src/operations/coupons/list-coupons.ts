@@ -7,7 +7,7 @@ import type { StoredCouponList } from '../../store/coupons/coupon-lists.ts'
 import { listCodes, type StoredCode } from '../../store/coupons/coupons.ts'
 import type { Store } from '../../store/store.ts'
 import { CouponListPath } from './coupon-list-body.ts'
-import { IsoTime, Nullable, OneOf, Strict, Text } from '../fields.ts'
+import { Content, IsoTime, Nullable, OneOf, Strict, Text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 
 const LIMIT_DEFAULT = 50
@@ -37,7 +37,7 @@ export const listCoupons = defineOperation({
       Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT, description: 'Codes per page.' }),
     ),
     after: Type.Optional(
-      Text(1, CODE_LENGTH_MAX, 'The `next_after` of a page, or any code. Returns the codes after it.'),
+      Content(1, CODE_LENGTH_MAX, 'The `next_after` of a page, or any code. Returns the codes after it.'),
     ),
     search: Type.Optional(Text(1, CODE_LENGTH_MAX, 'Only codes that begin with this text, in any case.')),
   }),

@@ -41,7 +41,8 @@ export async function createCoupons({ query }: Store, { text, integer }: SqlType
 /**
  * Codes in capitals, in the index that keeps them unique: it also finds codes that differ only in case, and sorts and searches a
  * list without case. Both databases convert only ASCII letters, as `toAsciiCapitals` does. With half a million codes, an upload
- * takes 40% more processor time than with an index of the codes alone; a second index would take 75% more.
+ * takes 40% more processor time than with an index of the codes alone; a second index would take 75% more. On a busy PostgreSQL,
+ * 300,000 codes took 9 s instead of 4 to 6.
  */
 const CAPITALS = sql<string>`upper(code)`
 

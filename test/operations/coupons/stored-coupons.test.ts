@@ -1,6 +1,7 @@
 // The codes of a list through real HTTP, on every store: reading them in pages, and deleting wrong ones.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { reserveCouponIds, addCodes, COUPONS_PER_UPLOAD_MAX } from '../../../src/store/coupons/coupons.ts'
+import { countAddedCoupons } from '../../../src/store/coupons/coupon-lists.ts'
 import { openUpload, UPLOAD_ABANDONED_MS } from '../../../src/store/coupons/coupon-uploads.ts'
 import { cleanAbandonedUploads } from '../../../src/actions/clean-coupon-uploads.ts'
 import {
@@ -192,6 +193,21 @@ describeEachStore('The codes of a coupon list (list_coupons, delete_coupons)', (
     await calls.expectCodes(id, [])
   })
 
+  it('with invisible characters, which could be added once, can be listed and deleted', async () => {
+    const id = await calls.make()
+    const { number } = await calls.stored(id)
+    await server.database.write(async (store) => {
+      const first = await reserveCouponIds(store, 2)
+      await addCodes(store, number, first, ['A\u200b', 'B'])
+      await countAddedCoupons(store, number, { count: 2, lastCouponId: first + 1, now: Date.now() })
+    })
+    const { next_after } = (await list(id, '?limit=1')).body
+    expect(next_after).toBe('A\u200b')
+    expect(await codesIn(id, `?after=${encodeURIComponent(String(next_after))}`)).toEqual(['B'])
+    expect((await remove(id, { coupons: ['A\u200b'] })).body.deleted).toBe(1)
+    await calls.expectCodes(id, ['B'])
+  })
+
   it('an upload that adds no code has no id', async () => {
     const id = await calls.make()
     await calls.addJson(id, ['A'])
@@ -202,7 +218,7 @@ describeEachStore('The codes of a coupon list (list_coupons, delete_coupons)', (
     ['neither codes nor an upload', {}, ['body']],
     ['both', { coupons: ['A'], upload: '1' }, ['body']],
     ['an empty list of codes', { coupons: [] }, ['coupons']],
-    ['an invalid code', { coupons: ['A', ''] }, ['coupons[1]']],
+    ['codes that cannot be stored', { coupons: ['A', '', 'B\u0000'] }, ['coupons[1]', 'coupons[2]']],
     ['an upload that is no text', { upload: 1 }, ['upload']],
   ]
   it.each(refusals)('deleting refuses %s', async (_what, body, faulty) => {
