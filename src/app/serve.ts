@@ -140,7 +140,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     metrics.countCommit(commit)
     wakePipeline()
   }
-  const parts = await openParts(options, { writerLock, onCommit }, opened)
+  const parts = await openParts(options, { writerLock, onCommit, metrics }, opened)
   await warnOfLosses(options)
   const { database } = parts
   const registry = new WorkspaceRegistry(database)
@@ -207,7 +207,11 @@ async function openRateLimits(
 
 async function openParts(
   options: ServeOptions,
-  { writerLock, onCommit }: { writerLock: WriterLock; onCommit: (commit: LogCommit) => void },
+  {
+    writerLock,
+    onCommit,
+    metrics,
+  }: { writerLock: WriterLock; onCommit: (commit: LogCommit) => void; metrics: Metrics },
   opened: Closers,
 ): Promise<Parts> {
   const { config, clock = Date.now } = options
@@ -234,6 +238,7 @@ async function openParts(
     nameCache: new NameCache(),
     queue: new KeyedQueue(),
     responseMemory: new ResponseMemory(),
+    countWarning: (operation, kind) => metrics.countWarnings(operation, kind, 1),
     clock,
     receiptClock,
   }

@@ -1,4 +1,5 @@
-// Errors that are the caller's mistake. Must not know HTTP: `http/answers/error-answer.ts` maps each code to a status.
+// Errors that are the caller's mistake, and warnings about what may be one. Must not know HTTP:
+// `http/answers/error-answer.ts` maps each code to a status.
 import { shortenMiddle } from './bounded-text.ts'
 
 /** The closed list of error codes ("Codes and statuses"). */
@@ -59,6 +60,33 @@ export function invalidRequest(details: readonly Fault[]): AppError {
   }
   const count = details.length < DETAILS_MAX ? details.length : `at least ${details.length}`
   return new AppError('invalid_request', `The request is invalid in ${count} places; see details.`, details)
+}
+
+/** A closed list, because metrics count warnings by kind. */
+export const WARNING_KINDS = [
+  'created_customers',
+  'ignored_field',
+  'misspelt_attribute',
+  'shared_email',
+  'undeclared_platform',
+  'unknown_campaign',
+] as const
+
+export type WarningKind = (typeof WARNING_KINDS)[number]
+
+/** What may be a mistake in a request that is carried out all the same ("Warnings"). */
+export interface Warning extends Fault {
+  readonly kind: WarningKind
+}
+
+export const NO_WARNINGS: readonly Warning[] = []
+
+/** The most warnings in one response, and in one receipt. */
+export const WARNINGS_MAX = 100
+
+/** Warnings as responses show them: the first `WARNINGS_MAX`, with shortened field paths. */
+export function toShownWarnings(warnings: readonly Warning[]): Fault[] {
+  return warnings.slice(0, WARNINGS_MAX).map(({ field, problem }) => ({ field: shortenMiddle(field), problem }))
 }
 
 /** Makes the compiler check that a `switch` over a union is complete. */

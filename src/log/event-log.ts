@@ -8,6 +8,14 @@ import { DAY_MS } from '../core/time-zone.ts'
  */
 export type EntryKind = 'track_events' | 'track_user' | 'svc_audience' | 'svc_message_events'
 
+/** The name of the operation that appends entries of a kind, as in metrics. */
+export const OPERATION_OF_KIND: { readonly [kind in EntryKind]: string } = {
+  track_events: 'track_events',
+  track_user: 'track_user',
+  svc_audience: 'report_audience',
+  svc_message_events: 'report_message_events',
+}
+
 /** Data of a request outside its body; stored with the entry, as JSON. */
 export interface EntryContext {
   /** The user's IP address, from X-Forwarded-For. */

@@ -2,8 +2,10 @@
 // write tables.
 import { createHash } from 'node:crypto'
 import { keyConflict } from '../actions/answer-once.ts'
-import type { AppendOutcome, EntryContext, EntryKind } from '../log/event-log.ts'
+import { NO_WARNINGS, type Fault, type Warning } from '../core/app-error.ts'
+import { OPERATION_OF_KIND, type AppendOutcome, type EntryContext, type EntryKind } from '../log/event-log.ts'
 import type { OperationRequest, Parts } from './operation.ts'
+import { withWarnings } from './warnings.ts'
 
 const ACCEPTED_MESSAGE = 'Your request has been accepted and will be processed soon.'
 
@@ -11,6 +13,7 @@ export interface Accepted {
   readonly status: 'success'
   readonly message: string
   readonly request_id: string
+  readonly warnings?: readonly Fault[]
 }
 
 /** What a request adds to the log. `body` only if it differs from the body that was sent. */
@@ -22,6 +25,8 @@ export interface Acceptance {
   readonly body?: Uint8Array
   /** Entries with the same key are applied in order; see `NewEntry.partitionKey`. */
   readonly partitionKey: string
+  /** What the response warns of. */
+  readonly warnings?: readonly Warning[]
 }
 
 /**
@@ -31,7 +36,7 @@ export interface Acceptance {
 export function accept(
   request: OperationRequest<object, object, unknown>,
   parts: Parts,
-  { kind, context, events, body = request.bodyBytes, partitionKey }: Acceptance,
+  { kind, context, events, body = request.bodyBytes, partitionKey, warnings = NO_WARNINGS }: Acceptance,
 ): Promise<Accepted> {
   const key = request.idempotencyKey
   const appended = parts.log.append({
@@ -46,29 +51,35 @@ export function accept(
     body,
     ...(key !== undefined && { idempotency: { key, hash: hashRequest(kind, context, body) } }),
   })
-  return answer(appended, request.requestId, request.answerAs)
+  const { requestId, answerAs } = request
+  return answer(appended, { requestId, answerAs, parts, kind, warnings })
 }
 
 /** Takes only parts of the request, so that its body can be freed while the entry waits for the disk. */
-async function answer(
-  appended: Promise<AppendOutcome>,
-  requestId: string,
-  answerAs: (requestId: string) => void,
-): Promise<Accepted> {
+async function answer(appended: Promise<AppendOutcome>, origin: Origin): Promise<Accepted> {
   const outcome = await appended
   switch (outcome.outcome) {
     case 'appended':
-      return accepted(requestId)
+      return accepted(origin.requestId, origin)
     case 'repeated':
-      answerAs(outcome.requestId)
-      return accepted(outcome.requestId)
+      origin.answerAs(outcome.requestId)
+      return accepted(outcome.requestId, origin)
     case 'key_conflict':
       throw keyConflict()
   }
 }
 
-function accepted(requestId: string): Accepted {
-  return { status: 'success', message: ACCEPTED_MESSAGE, request_id: requestId }
+/** The parts of a request that its answer needs. */
+interface Origin extends Pick<OperationRequest<object, object, unknown>, 'requestId' | 'answerAs'> {
+  readonly parts: Parts
+  readonly kind: EntryKind
+  readonly warnings: readonly Warning[]
+}
+
+function accepted(requestId: string, { parts, kind, warnings }: Origin): Accepted {
+  const answered: Accepted = { status: 'success', message: ACCEPTED_MESSAGE, request_id: requestId }
+  if (warnings.length === 0) return answered
+  return { ...answered, ...withWarnings(parts, OPERATION_OF_KIND[kind], warnings) }
 }
 
 /**

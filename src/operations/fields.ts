@@ -2,6 +2,7 @@
 import { Type, type TObject, type TProperties, type TSchema } from 'typebox'
 import { EXPONENT_MAX, NUMBER_LENGTH_MAX } from '../core/json/exact-number.ts'
 import { USER_ID_LENGTH_MAX } from '../core/users/user.ts'
+import { WarningsOutput } from './warnings.ts'
 
 /** An id, name or word of `min` to `max` code points, without characters that nobody sees (`hiddenProblem`). */
 export function Text(min: number, max: number, description?: string) {
@@ -70,4 +71,5 @@ export const AcceptedOutput = Type.Object({
   request_id: Type.String({
     description: 'Query its status with `GET /v1/event/{Workspace_ID}/requests/{request_id}`.',
   }),
+  warnings: WarningsOutput,
 })

@@ -1,7 +1,7 @@
 // The type of an operation: one value from which its route, validation, limits, OpenAPI document and reference page are derived.
 // Each operation has its own file; `operations.ts` lists them.
 import type { Static, TObject, TSchema } from 'typebox'
-import type { Fault } from '../core/app-error.ts'
+import type { Fault, WarningKind } from '../core/app-error.ts'
 import type { Credential, Requirement } from '../core/accounts/credential.ts'
 import type { LimitName, Workspace } from '../core/workspace.ts'
 import type { LogReader, LogWriter } from '../log/event-log.ts'
@@ -35,6 +35,8 @@ export interface Parts {
   readonly queue: KeyedQueue
   /** Limits the memory of all responses that are being prepared. */
   readonly responseMemory: ResponseMemory
+  /** Counts one warning in the metrics. */
+  readonly countWarning: (operation: string, kind: WarningKind) => void
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   /** The same for entries of the log; never goes back. */

@@ -38,9 +38,9 @@ export async function applySteps(store: Store, batch: Batch, options: CountOptio
   // Inserts reported facts (memberships, message events). Adds these and the tracked events that meet goals to the
   // statistics. Returns how many facts were new, and what exceeds the caps.
   const countedFacts = await countStatistics(store, batch, { users, storedEvents, options })
-  // Writes the receipt of each request that was read. Returns how many events and facts were new, and how many are not
-  // counted.
-  const totals = await recordReceipts(store, batch, { leftOut, storedEvents, countedFacts })
+  // Writes the receipt of each request that was read. Returns how many events and facts were new, how many are not
+  // counted, and how many warnings there are.
+  const totals = await recordReceipts(store, batch, { users, leftOut, storedEvents, countedFacts })
   // Parks unreadable entries with the reason, and writes their receipts.
   await parkUnreadable(store, batch)
   return { users, ...totals }

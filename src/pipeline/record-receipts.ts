@@ -1,17 +1,29 @@
-// Writes the receipt of every request of a batch: how many events it sent, how many were new, and what was not stored.
+// Writes the receipt of every request of a batch: how many events it sent, how many were new, what was not stored, and what may be
+// a mistake.
+import { NO_WARNINGS, toShownWarnings, type Warning, type WarningKind } from '../core/app-error.ts'
 import { saveReceipts, type RequestReceipt } from '../store/entries/request-receipts.ts'
 import type { Store } from '../store/store.ts'
-import type { LogEntry } from '../log/event-log.ts'
+import { OPERATION_OF_KIND, type LogEntry } from '../log/event-log.ts'
 import type { LeftOut } from './apply-user-attributes.ts'
-import type { Batch, EventsEntry, ReadEntry } from './batch.ts'
+import { isReport, type Batch, type EventsEntry, type ReadEntry, type Subject } from './batch.ts'
 import type { CountedFacts } from './count-statistics.ts'
+import type { ResolvedUsers } from './resolve-users.ts'
 import type { StoredEvents } from './store-events.ts'
+import { createdCustomersOf, createdCustomersWarning } from './users/created-customers.ts'
 
 /** The results of the other steps. */
 interface Outcomes {
+  readonly users: Pick<ResolvedUsers, 'created'>
   readonly leftOut: LeftOut
   readonly storedEvents: StoredEvents
   readonly countedFacts: CountedFacts
+}
+
+/** How many warnings of one kind the requests to one operation got. */
+export interface WarningCount {
+  readonly operation: string
+  readonly kind: WarningKind
+  readonly count: number
 }
 
 /** The totals of the receipts of a batch. */
@@ -20,19 +32,42 @@ export interface ReceiptTotals {
   readonly newEvents: number
   /** How many of these, and of the refused facts, the statistics do not count. */
   readonly notCounted: number
+  readonly warnings: readonly WarningCount[]
 }
 
 export async function recordReceipts(store: Store, { entries }: Batch, outcomes: Outcomes): Promise<ReceiptTotals> {
   const receipts: RequestReceipt[] = []
-  const totals = { newEvents: 0, notCounted: 0 }
+  const told: ToldWarnings[] = []
+  let [newEvents, notCounted] = [0, 0]
   for (const read of entries) {
     const count = countNew(read, outcomes)
-    receipts.push(toReceipt(read.entry, count, outcomes.leftOut.get(read)))
-    totals.newEvents += count.fresh
-    totals.notCounted += count.notCounted
+    const customers = isReport(read) ? createdCustomersOf(read, outcomes.users) : NO_CUSTOMERS
+    const warnings = isReport(read) && customers.length > 0 ? [createdCustomersWarning(read, customers)] : NO_WARNINGS
+    if (warnings.length > 0) told.push({ operation: OPERATION_OF_KIND[read.kind], warnings })
+    receipts.push({
+      ...toReceipt(read.entry, count, outcomes.leftOut.get(read)),
+      ...(customers.length > 0 && { createdCustomers: customers.length }),
+      ...(warnings.length > 0 && { warnings: toShownWarnings(warnings) }),
+    })
+    newEvents += count.fresh
+    notCounted += count.notCounted
   }
   await saveReceipts(store, receipts)
-  return totals
+  return { newEvents, notCounted, warnings: countWarnings(told) }
+}
+
+const NO_CUSTOMERS: readonly Subject[] = []
+
+/** The warnings in one receipt. */
+interface ToldWarnings {
+  readonly operation: string
+  readonly warnings: readonly Warning[]
+}
+
+function countWarnings(told: readonly ToldWarnings[]): WarningCount[] {
+  const all = told.flatMap(({ operation, warnings }) => warnings.map(({ kind }) => ({ operation, kind })))
+  const groups = Map.groupBy(all, ({ operation, kind }) => `${operation} ${kind}`)
+  return [...groups.values()].flatMap((group) => group.slice(0, 1).map((one) => ({ ...one, count: group.length })))
 }
 
 /** How many events or facts an entry sent, how many were new, and how many the statistics do not count. */

@@ -25,6 +25,8 @@ import { IdentityGraph } from './users/identity-graph.ts'
 
 export interface ResolvedUsers {
   readonly userOf: ReadonlyMap<Subject, number>
+  /** The numbers of the subjects for which users were created. */
+  readonly created: { has(number: number): boolean; readonly size: number }
   /** Subject of a report → the number of its customer id. */
   readonly customerOf: ReadonlyMap<Subject, number>
   /** Users with a single alias → the number of that customer id. May lack some such users. */
@@ -59,7 +61,7 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<Resolved
   await clearSingleAliases(store, formerSingleAliases)
   await mergeUsers(store, merges)
   const userOf = new Map(subjects.map((subject) => [subject, graph.userOf(subject)]))
-  return { userOf, customerOf: customersOf(batch, graph), singleAliasUsers, merges, before }
+  return { userOf, created: graph.created, customerOf: customersOf(batch, graph), singleAliasUsers, merges, before }
 }
 
 function distinctIdentities(subjects: readonly Subject[]): WorkspaceIdentity[] {

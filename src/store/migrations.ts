@@ -26,7 +26,7 @@ import { createMoves } from './moves/moves.ts'
 import { createParkedEntries } from './entries/parked-entries.ts'
 import { createPartitionLeases } from './entries/partition-leases.ts'
 import { createPreferences } from './users/preferences.ts'
-import { createRequestReceipts } from './entries/request-receipts.ts'
+import { addReceiptWarnings, createRequestReceipts } from './entries/request-receipts.ts'
 import { createStatisticsRevisions } from './statistics/statistics-revisions.ts'
 import { createStatistics } from './statistics/statistics.ts'
 import { createTemplateVersions } from './templates/template-versions.ts'
@@ -50,11 +50,12 @@ export const MIGRATIONS: Migrations = {
   '0004-event-retention': addEventRetention,
   '0005-archived-campaigns': addCampaignArchival,
   '0006-archived-templates': addTemplateArchival,
-  '0002-answered-keys': createAnsweredKeys,
-  '0003-coupon-uploads': async (store, types) => {
+  '0007-answered-keys': createAnsweredKeys,
+  '0008-coupon-uploads': async (store, types) => {
     await foldCouponCodes(store, types)
     await createCompletedUploads(store, types)
   },
+  '0009-receipt-warnings': addReceiptWarnings,
 }
 
 /** Creates the tables of the first version. A later table needs a migration of its own. */

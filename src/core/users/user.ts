@@ -1,5 +1,5 @@
 // A user: how requests identify one, and how the attributes of several requests are merged.
-import { DETAILS_MAX, type Fault } from '../app-error.ts'
+import { DETAILS_MAX, NO_WARNINGS, type Fault, type Warning } from '../app-error.ts'
 import { textProblem } from '../bounded-text.ts'
 import { memberPath } from '../field-path.ts'
 import { ExactNumber, isJsonNumber, numberProblem, toPlainText } from '../json/exact-number.ts'
@@ -66,6 +66,13 @@ function identityFaults(body: UserReference, identifierNames: readonly string[])
     faults.push({ field: 'user_identifiers', problem: 'must contain an identifier when customer_id is not given' })
   }
   return faults
+}
+
+/** The warnings about how a valid request identifies its user. */
+export function userReferenceWarnings(body: UserReference, identifierNames: readonly string[]): readonly Warning[] {
+  if (identifierNames.length > 0 || (body.user_identifiers ?? undefined) === undefined) return NO_WARNINGS
+  const problem = 'is ignored, because identity resolution is off in this workspace'
+  return [{ kind: 'ignored_field', field: 'user_identifiers', problem }]
 }
 
 /** The identities in a valid request, the customer id first. Skips identifiers that are not configured. */

@@ -1,5 +1,6 @@
 // The metrics of one process, in Prometheus' text format: requests, the log and the pipeline.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { WarningKind } from '../../core/app-error.ts'
 import type { LogCommit } from '../../log/event-log.ts'
 
 const LATENCY_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
@@ -23,7 +24,15 @@ export interface BatchCounts {
   readonly events: number
   readonly notCounted: number
   readonly parked: number
+  /** Of the receipts of the batch. */
+  readonly warnings: readonly WarningCount[]
   readonly durationMs: number
+}
+
+interface WarningCount {
+  readonly operation: string
+  readonly kind: WarningKind
+  readonly count: number
 }
 
 /** The requests to one operation. */
@@ -62,6 +71,12 @@ export class Metrics {
     'tidings_entries_parked_total',
     'Log entries set aside because they cannot be applied.',
   )
+  readonly #warnings = new Counter({
+    name: 'tidings_warnings_total',
+    help: 'Warnings in responses and in the status of requests, by operation and kind.',
+    labelNames: ['operation', 'kind'],
+    registers: [this.#registry],
+  })
   readonly #commitEntries = this.#histogram(
     'tidings_log_commit_entries',
     'Entries a commit of the log.',
@@ -101,10 +116,15 @@ export class Metrics {
     this.#commitSeconds.observe(durationMs / 1000)
   }
 
-  countBatch({ events, notCounted, parked, durationMs }: BatchCounts): void {
+  countWarnings(operation: string, kind: WarningKind, count: number): void {
+    this.#warnings.inc({ operation, kind }, count)
+  }
+
+  countBatch({ events, notCounted, parked, warnings, durationMs }: BatchCounts): void {
     this.#processed.inc(events)
     this.#notCounted.inc(notCounted)
     this.#parked.inc(parked)
+    for (const { operation, kind, count } of warnings) this.countWarnings(operation, kind, count)
     this.#batchSeconds.observe(durationMs / 1000)
   }
 

@@ -34,6 +34,9 @@ workspace id in the header \`SVC-APPKEY\`.
 **Errors.** Every error has the same members: a \`code\` for programs, a \`message\` for people, the \`request_id\` that is also in
 the header \`x-request-id\`, and \`details\`, which lists every invalid field at once.
 
+**Warnings.** A successful response has the member \`warnings\` if something in the request may be a mistake. What only the processing
+of a request can show is in the status of the request.
+
 **Limits.** Each workspace and operation has windows of one minute and one day, in UTC. The headers \`x-ratelimit-limit\`,
 \`x-ratelimit-remaining\` and \`x-ratelimit-reset\` show what remains; beyond a limit the response is 429 with \`retry-after\`,
 and nothing was executed.

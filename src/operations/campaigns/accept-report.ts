@@ -4,6 +4,7 @@ import { Type, type Static, type TSchema } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { NAME_LENGTH_MAX } from '../../core/attributes.ts'
 import type { ReportedNames } from '../../core/campaigns/campaign-names.ts'
+import { remarksOn, reportWarnings, type ReportRemarks } from '../../core/campaigns/report-warnings.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../../core/event.ts'
 import { USER_ID_LENGTH_MAX } from '../../core/users/user.ts'
 import type { Workspace } from '../../core/workspace.ts'
@@ -22,7 +23,8 @@ export const ReportCustomerId = Text(1, USER_ID_LENGTH_MAX, 'Identifies the user
 export const ReportPlatform = Text(
   1,
   NAME_LENGTH_MAX,
-  'EMAIL, ANDROID, IOS, WEB or TV, in any case. Any other value is stored as sent and counted as UNKNOWN.',
+  'EMAIL, ANDROID, IOS, WEB or TV, in any case. Any other value is stored as sent and counted as UNKNOWN. The response warns ' +
+    'of platforms that the campaign does not have.',
 )
 
 /** A time, read like `user_time`. */
@@ -75,15 +77,20 @@ export function defineReport<Item extends TSchema>(spec: ReportSpec<Item>): Oper
     output: AcceptedOutput,
     handle(request, parts) {
       const items = request.body[list] ?? []
-      return acceptReport(request, parts, { kind, list, reasonMember, items: items.length, names: names(items) })
+      const named = { names: names(items), remarks: remarksOn(items as readonly RemarkedItem[]) }
+      return acceptReport(request, parts, { kind, list, reasonMember, items: items.length, ...named })
     },
   })
 }
+
+/** The members that all items have, or that warnings depend on. */
+type RemarkedItem = Parameters<typeof remarksOn>[0][number]
 
 /** A report without its items, so that they need not stay in memory. */
 interface AcceptedReport extends Omit<Claim, 'campaign'> {
   readonly kind: EntryKind
   readonly items: number
+  readonly remarks: ReportRemarks
 }
 
 /**
@@ -93,15 +100,16 @@ interface AcceptedReport extends Omit<Claim, 'campaign'> {
 async function acceptReport(
   request: OperationRequest<Static<typeof CampaignPath>, object, unknown>,
   parts: Parts,
-  { kind, items, ...named }: AcceptedReport,
+  { kind, items, remarks, ...named }: AcceptedReport,
 ): Promise<Accepted> {
   const campaign = await requireCampaign(parts.database, request.workspace, request.path.campaign_id)
   await keepFromDeletion(parts.database, campaign)
-  const { number } = campaign
+  const { number, platforms } = campaign
   await claimNames(parts, { campaign: number, ...named })
   // A report has users of all partitions, so any partition will do. Repeats of one request must go to the same one.
   const partitionKey = request.idempotencyKey ?? request.requestId
-  return accept(request, parts, { kind, context: { campaign: number }, events: items, partitionKey })
+  const warnings = reportWarnings(remarks, named.list, platforms)
+  return accept(request, parts, { kind, context: { campaign: number }, events: items, partitionKey, warnings })
 }
 
 /**

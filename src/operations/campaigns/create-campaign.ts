@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { v7 as newCampaignId } from 'uuid'
 import { AppError } from '../../core/app-error.ts'
+import { platformWarnings } from '../../core/campaigns/report-warnings.ts'
 import {
   addCampaign,
   CAMPAIGNS_MAX,
@@ -23,6 +24,7 @@ import { raiseVersion } from './change-goals.ts'
 import { createOnce } from '../create-once.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
+import { WarningsOutput, withWarnings } from '../warnings.ts'
 import { GOALS_SIZE_LIMIT, refuseTooManyGoals, toGoalsBytes } from './refuse-too-many-goals.ts'
 import { inDigits } from '../../core/in-digits.ts'
 
@@ -70,6 +72,7 @@ export const createCampaign = defineOperation({
   successStatus: 201,
   output: Type.Object({
     campaign_id: Type.String({ description: 'Identifies the campaign in paths and in campaign stats.' }),
+    warnings: WarningsOutput,
   }),
   handle(request, parts) {
     const { workspace, body, now } = request
@@ -89,7 +92,7 @@ export const createCampaign = defineOperation({
         await refuseTooMany(store, made)
         await addCampaign(store, made)
         await raiseVersion(store, workspace.id)
-        return { campaign_id: made.id }
+        return { campaign_id: made.id, ...withWarnings(parts, 'create_campaign', platformWarnings(body.platforms)) }
       },
     })
   },

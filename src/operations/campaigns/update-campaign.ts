@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { isSameJson } from '../../core/campaigns/goal.ts'
+import { platformWarnings } from '../../core/campaigns/report-warnings.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { lockCampaigns, measureCampaigns, saveCampaign, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
 import { findGoalBackfill, type GoalBackfill } from '../../store/campaigns/goal-backfills.ts'
@@ -22,6 +23,7 @@ import {
 import { startBackfill } from './change-goals.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
+import { WarningsOutput, withWarnings } from '../warnings.ts'
 import { refuseTooManyGoals, toGoalsBytes } from './refuse-too-many-goals.ts'
 import { requireCampaign } from './require-campaign.ts'
 
@@ -61,13 +63,14 @@ export const updateCampaign = defineOperation({
   faults: ({ body }) => [...emptyFaults(body), ...campaignFaults(body)],
   refusals: ['not_found', 'conflict'],
   successStatus: 200,
-  output: CampaignOutput,
+  output: Type.Object({ ...CampaignOutput.properties, warnings: WarningsOutput }),
   // One change at a time for each workspace, so that only the first of many changes counts the users.
-  handle({ workspace, path, body, now }, { database, queue }) {
+  handle({ workspace, path, body, now }, parts) {
+    const { database, queue } = parts
     const work = async () => {
       // Counted before the transaction, because other writers wait for that.
       const allUsers = await countUsersForBackfill(database, workspace, path.campaign_id, body)
-      return database.write(async (store) => {
+      const changed = await database.write(async (store) => {
         await lockCampaigns(store, workspace.id)
         const before = await requireCampaign(store, workspace, path.campaign_id)
         const after = toChanged(before, body, now)
@@ -75,6 +78,7 @@ export const updateCampaign = defineOperation({
         await saveCampaign(store, campaign)
         return toCampaignBody(campaign, backfill)
       })
+      return { ...changed, ...withWarnings(parts, 'update_campaign', platformWarnings(body.platforms ?? [])) }
     }
     return queue.run(`changes of campaigns ${workspace.id}`, work, workspace.limits.management_per_minute)
   },

@@ -1,11 +1,12 @@
 // Get request status: tells whether a request is accepted, processed, or parked with the reason.
 import { Type } from 'typebox'
-import { AppError } from '../../core/app-error.ts'
+import { AppError, type Fault } from '../../core/app-error.ts'
 import { countEvents } from '../../log/count-events.ts'
 import { listPipelineCursors } from '../../store/entries/cursors.ts'
 import { findReceipt } from '../../store/entries/request-receipts.ts'
 import { NoFields, OneOf, Strict, Text, WorkspacePath } from '../fields.ts'
 import { defineOperation, type Parts } from '../operation.ts'
+import { WarningsOutput } from '../warnings.ts'
 
 const REQUEST_ID_LENGTH_MAX = 64
 
@@ -15,7 +16,9 @@ interface Fate {
   readonly events: number
   readonly duplicates: number
   readonly not_counted: number
+  readonly created_customers?: number
   readonly error?: string
+  readonly warnings?: readonly Fault[]
 }
 
 export const findRequest = defineOperation({
@@ -26,7 +29,8 @@ export const findRequest = defineOperation({
     'visible in every response. `parked`: could not be applied and needs an operator or, if `error` says so, was ' +
     'dropped by one. `events` counts the events sent, `duplicates` those that were already known: events with the same `event_id`, and reported audience members and ' +
     'message events that repeat an earlier one, even if the repeat wins. `not_counted` counts those that campaign ' +
-    'statistics leave out because they count at most 10,000 events of one user in one campaign.',
+    'statistics leave out because they count at most 10,000 events of one user in one campaign. `warnings` names what may be ' +
+    'a mistake and was found only after the request was accepted, such as a report of unknown customers.',
   group: 'Events and users',
   method: 'GET',
   url: '/v1/event/:Workspace_ID/requests/:request_id',
@@ -49,7 +53,13 @@ export const findRequest = defineOperation({
     not_counted: Type.Integer({
       description: 'Events over the cap of what is counted of one user in one campaign; 0 if none.',
     }),
+    created_customers: Type.Optional(
+      Type.Integer({
+        description: 'Customer ids in a report for which users were created; absent if none.',
+      }),
+    ),
     error: Type.Optional(Type.String({ description: 'Why the request is parked, or which parts were not stored.' })),
+    warnings: WarningsOutput,
   }),
   async handle({ path, workspace }, parts): Promise<Fate> {
     const request: Request = { workspaceId: workspace.id, requestId: path.request_id }
@@ -73,9 +83,17 @@ interface Request {
 async function fromReceipt({ workspaceId, requestId }: Request, { database }: Parts): Promise<Fate | undefined> {
   const receipt = await findReceipt(database, workspaceId, requestId)
   if (!receipt) return undefined
-  const { status, events, duplicates, notCounted, error } = receipt
-  const counts = { events, duplicates, not_counted: notCounted }
-  return { request_id: requestId, status, ...counts, ...(error !== null && { error }) }
+  const { status, events, duplicates, notCounted, createdCustomers, error, warnings } = receipt
+  return {
+    request_id: requestId,
+    status,
+    events,
+    duplicates,
+    not_counted: notCounted,
+    ...(createdCustomers !== undefined && { created_customers: createdCustomers }),
+    ...(error !== null && { error }),
+    ...(warnings && { warnings }),
+  }
 }
 
 /** Searches the entries that are not applied yet. May read all entries that were received at about the same time. */

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { NAME_LENGTH_MAX } from '../../core/attributes.ts'
 import { actionFaults, EVENTS_PER_ENTRY_MAX } from '../../core/event.ts'
-import { userKey, userReferenceFaults } from '../../core/users/user.ts'
+import { userKey, userReferenceFaults, userReferenceWarnings } from '../../core/users/user.ts'
 import type { EntryContext } from '../../log/event-log.ts'
 import { accept } from '../accept.ts'
 import {
@@ -114,8 +114,13 @@ export const trackEvents = defineOperation({
     const isGrouped = request.workspace.projectCodes.length > 0
     const projectCode = isGrouped ? request.path.project_code || request.query.project_code : undefined
     const context: EntryContext = { ...(ip !== undefined && { ip }), ...(projectCode !== undefined && { projectCode }) }
-    const partitionKey = userKey(request.workspace, request.body)
-    return accept(request, parts, { kind: 'track_events', context, events: request.body.actions.length, partitionKey })
+    return accept(request, parts, {
+      kind: 'track_events',
+      context,
+      events: request.body.actions.length,
+      partitionKey: userKey(request.workspace, request.body),
+      warnings: userReferenceWarnings(request.body, request.workspace.identityResolution),
+    })
   },
 })
 

@@ -1,6 +1,6 @@
 // Update User Email Opt-in Preferences: changes what users consented to, and stores a proof of it in the same durable transaction.
 import { Type, type Static } from 'typebox'
-import { AppError, DETAILS_MAX, type Fault } from '../../core/app-error.ts'
+import { AppError, DETAILS_MAX, NO_WARNINGS, type Fault, type Warning } from '../../core/app-error.ts'
 import { memberPath } from '../../core/field-path.ts'
 import {
   changePreference,
@@ -16,8 +16,9 @@ import {
   savePreferences,
   type NamedPreference,
 } from '../../store/users/preferences.ts'
+import { CUSTOMER_ID } from '../../core/users/user.ts'
 import { hasOneWriter, type Database, type Store } from '../../store/store.ts'
-import { countUsersWithEmail } from '../../store/users/users.ts'
+import { countUsersWithEmail, findUser } from '../../store/users/users.ts'
 import { findCategories } from '../../store/workspaces/workspaces.ts'
 import { runOnceApplied } from '../applied-entries.ts'
 import { NoFields, Strict, Text } from '../fields.ts'
@@ -31,6 +32,7 @@ import {
   UserIds,
   usersPerPortion,
 } from './preference-users.ts'
+import { WarningsOutput, withWarnings } from '../warnings.ts'
 import { inDigits } from '../../core/in-digits.ts'
 
 /** The most users of one address: one request changes all of them, and must end. */
@@ -93,10 +95,12 @@ export const updatePreferences = defineOperation({
   },
   refusals: ['not_found', 'conflict'],
   successStatus: 200,
-  output: Type.Object({ message: Type.String() }),
+  output: Type.Object({ message: Type.String(), warnings: WarningsOutput }),
   async handle(request, parts) {
     await runOnceApplied(parts, () => update(request, parts))
-    return { message: 'The request was processed successfully.' }
+    const warnings = await ignoredIdWarnings(request, parts)
+    const message = 'The request was processed successfully.'
+    return { message, ...withWarnings(parts, 'update_preferences', warnings) }
   },
 })
 
@@ -112,6 +116,23 @@ async function update(request: Request, parts: Parts): Promise<void> {
   } else {
     await changeEverybody(parts, emailKey, request)
   }
+}
+
+/** Warns of an id that was sent beside the one that counts, and that does not lead to the same users ("Both ids"). */
+async function ignoredIdWarnings({ workspace, body }: Request, parts: Parts): Promise<readonly Warning[]> {
+  const sent = body.user_preferences
+  const { customer_id: customerId, email_id: email } = sent
+  if (customerId === undefined || email === undefined) return NO_WARNINGS
+  const emailKey = emailKeyMeant(sent, { workspace, emailVault: parts.emailVault })
+  if (emailKey === undefined) {
+    const problem = 'is ignored, because this workspace stores no email addresses'
+    return [{ kind: 'ignored_field', field: `${PATH}.email_id`, problem }]
+  }
+  const named = await findUser(parts.database, workspace.id, { name: CUSTOMER_ID, value: customerId })
+  if (named?.emailKey === emailKey) return NO_WARNINGS
+  const whose = named ? 'a user without this email_id' : 'no user'
+  const problem = `is ignored, because email_id decides: it names ${whose}, and only users with the email_id were changed`
+  return [{ kind: 'ignored_field', field: `${PATH}.customer_id`, problem }]
 }
 
 type Request = OperationRequest<object, object, { readonly user_preferences: UserPreferences }>

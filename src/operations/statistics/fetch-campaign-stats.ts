@@ -1,7 +1,7 @@
 // Fetch Campaign Stats: returns a page of campaigns with their numbers over a range of days. Reads only the table of statistics,
 // never facts.
 import { Type, type Static } from 'typebox'
-import type { Fault } from '../../core/app-error.ts'
+import type { Fault, Warning } from '../../core/app-error.ts'
 import { CampaignSeries, METRIC_TYPES } from '../../core/statistics/campaign-counts.ts'
 import { ANY_GROUP, ATTRIBUTION_TYPES, NO_GENERATION } from '../../core/statistics/cells.ts'
 import { ALL } from '../../core/statistics/grouping-sets.ts'
@@ -15,6 +15,7 @@ import { IsoTime, NoFields, OneOf, Strict, Text } from '../fields.ts'
 import { JsonText } from '../json-text.ts'
 import { defineOperation, type Parts } from '../operation.ts'
 import { StatsReader } from './stats-reader.ts'
+import { WarningsOutput, withWarnings } from '../warnings.ts'
 
 const CAMPAIGNS_PER_PAGE_MAX = 10
 const RANGE_DAYS_MAX = 30
@@ -84,6 +85,7 @@ const StatsOutput = Type.Object({
     additionalProperties: Type.Array(CampaignStatsOutput),
   }),
   processed_until: IsoTime,
+  warnings: WarningsOutput,
 })
 
 export const fetchCampaignStats = defineOperation({
@@ -92,7 +94,7 @@ export const fetchCampaignStats = defineOperation({
   description:
     'Returns the numbers of up to 10 campaigns from `start_date` to `end_date`, both inclusive and at most 30 days apart, in the ' +
     "workspace's time zone: for each platform, locale and variation with any count, and for all of them together. A campaign " +
-    'without any count in the range is absent from `data`. Distinct users are counted exactly, over any range. The numbers ' +
+    'without any count in the range is absent from `data`; `warnings` names ids that the workspace does not have. Distinct users are counted exactly, over any range. The numbers ' +
     'include every event received before `processed_until`. After goals change, they use the previous goals until the backfill ' +
     'completes. ' +
     `A response has at most ${RESPONSE_BYTES_MAX / (1024 * 1024)} MiB. A request that would exceed that is rejected with 409: ` +
@@ -137,15 +139,23 @@ async function answer(workspace: Workspace, body: StatsBody, parts: Parts): Prom
   const processedUntil = await parts.freshness.processedUntil()
   const question = { attributionType: body.attribution_type, metricType: body.metric_type, range }
   const reader = new StatsReader(parts, workspace.id, question)
-  const { data, total } = await reader.readPage({ ...body, offset, limit })
+  const { data, total, unknownIds } = await reader.readPage({ ...body, offset, limit })
   const about = {
     response_id: body.request_id,
     total_campaigns: total,
     current_page: Math.floor(offset / limit) + 1,
     total_pages: Math.ceil(total / limit),
     processed_until: toIso(processedUntil),
+    ...withWarnings(parts, 'fetch_campaign_stats', unknownCampaignWarnings(body, unknownIds)),
   }
   return JsonText.objectEndingWith(about, 'data', data)
+}
+
+function unknownCampaignWarnings({ campaign_ids: wanted = [] }: StatsBody, unknownIds: readonly string[]): Warning[] {
+  return unknownIds.map((id) => {
+    const field = `campaign_ids[${wanted.indexOf(id)}]`
+    return { kind: 'unknown_campaign', field, problem: 'is not a campaign of this workspace' }
+  })
 }
 
 /** A campaign with 1,000 sent messages and 50 clicks, without its platforms, locales and variations. */

@@ -63,6 +63,8 @@ export interface StatsPage {
   /** The ids and JSON of the campaigns with any count in the range. */
   readonly data: readonly (readonly [id: string, json: readonly Buffer[]])[]
   readonly total: number
+  /** Those of the requested ids on this page that the workspace does not have. */
+  readonly unknownIds: readonly string[]
 }
 
 export interface StatsSources {
@@ -93,11 +95,12 @@ export class StatsReader {
     try {
       for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
         reservation.release()
-        const { campaigns, total } = await this.#findCampaigns(selection)
+        const { campaigns, total, unknownIds } = await this.#findCampaigns(selection)
         const written = await this.#writeAll(campaigns, reservation)
         if (!(await this.#haveSameGoals(campaigns))) continue
         this.#cache(written)
-        return { data: written.filter(({ json }) => json.length > 0).map(({ id, json }) => [id, json]), total }
+        const data = written.filter(({ json }) => json.length > 0).map(({ id, json }) => [id, json] as const)
+        return { data, total, unknownIds }
       }
       throw new AppError('unavailable', 'Campaign goals are being updated. Retry after 1 second.', [], 1)
     } finally {
@@ -110,10 +113,13 @@ export class StatsReader {
     const [store, workspaceId, { range }] = [this.#sources.database, this.#workspaceId, this.#question]
     if (wanted) {
       const ids = wanted.slice(offset, offset + limit)
-      return { campaigns: await findCampaignsById(store, workspaceId, ids), total: wanted.length }
+      const campaigns = await findCampaignsById(store, workspaceId, ids)
+      const found = new Set(campaigns.map(({ id }) => id))
+      return { campaigns, total: wanted.length, unknownIds: ids.filter((id) => !found.has(id)) }
     }
     const total = await countCampaignsWithCounts(store, workspaceId, range)
-    return { campaigns: await listCampaignsWithCounts(store, workspaceId, range, { offset, limit }), total }
+    const campaigns = await listCampaignsWithCounts(store, workspaceId, range, { offset, limit })
+    return { campaigns, total, unknownIds: [] }
   }
 
   /** Reads the revisions before the numbers, so that the numbers are not older than their revision. */

@@ -1,8 +1,13 @@
 // Track User: appends the attributes of one user to the log. The pipeline applies them.
 import { Type, type Static } from 'typebox'
 import { NAME_LENGTH_MAX } from '../../core/attributes.ts'
-import { effectiveAttributes, userAttributeFaults } from '../../core/users/user-attributes.ts'
-import { USER_ATTRIBUTES_LENGTH_MAX, userKey, userReferenceFaults } from '../../core/users/user.ts'
+import { effectiveAttributes, userAttributeFaults, userAttributeWarnings } from '../../core/users/user-attributes.ts'
+import {
+  USER_ATTRIBUTES_LENGTH_MAX,
+  userKey,
+  userReferenceFaults,
+  userReferenceWarnings,
+} from '../../core/users/user.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { accept } from '../accept.ts'
 import { protectEmail } from '../../actions/email-protection.ts'
@@ -107,6 +112,10 @@ export const trackUser = defineOperation({
       context: sealedEmail ? { sealedEmail } : {},
       events: 0,
       partitionKey: userKey(workspace, body),
+      warnings: [
+        ...userReferenceWarnings(body, workspace.identityResolution),
+        ...userAttributeWarnings(body.attributes ?? {}),
+      ],
       ...(isProtected && { body: toBytes(workspace, body, attributes) }),
     })
   },

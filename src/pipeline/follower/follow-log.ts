@@ -15,6 +15,7 @@ import { GoalCatalogs } from '../../statistics/goal-catalog.ts'
 import { Wakeup } from '../../runtime/wakeup.ts'
 import { GATHER_MS, Throttle } from '../../runtime/throttle.ts'
 import { withoutRepeats } from './repeated-entries.ts'
+import type { WarningCount } from '../record-receipts.ts'
 import { UsersOvertaken } from '../resolve-users.ts'
 import { untilAvailable, type Waiting } from './until-available.ts'
 import { TooMuchAtOnce } from '../users-at-once.ts'
@@ -36,6 +37,8 @@ export interface AppliedBatch {
   /** How many of these, and of the refused facts, the statistics do not count. */
   readonly notCounted: number
   readonly parked: number
+  /** Of the receipts of the batch. */
+  readonly warnings: readonly WarningCount[]
   readonly durationMs: number
 }
 
@@ -193,7 +196,7 @@ export class LogFollower {
 
   async #applyOnce(batch: Batch, cursors: readonly number[]): Promise<void> {
     const startedAt = performance.now()
-    const { newEvents, notCounted } = await applyBatch(this.#options.database, batch, {
+    const { newEvents, notCounted, warnings } = await applyBatch(this.#options.database, batch, {
       from: cursors,
       goalCatalogs: this.#goalCatalogs,
     })
@@ -202,6 +205,7 @@ export class LogFollower {
       events: newEvents,
       notCounted,
       parked: batch.unreadable.length,
+      warnings,
       durationMs: performance.now() - startedAt,
     })
   }

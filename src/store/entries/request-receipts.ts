@@ -1,4 +1,5 @@
 // The table of receipts: the outcome of each accepted request, for seven days.
+import type { Fault } from '../../core/app-error.ts'
 import { DAY_MS } from '../../core/time-zone.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
@@ -18,6 +19,10 @@ interface RequestReceiptRow {
   not_counted: number
   error: string | null
   received_at: number
+  /** Null if none. */
+  created_customers: number | null
+  /** JSON of a list of `Fault`; null if there are none. */
+  warnings: string | null
 }
 
 declare module '../tables.ts' {
@@ -37,6 +42,10 @@ export interface RequestReceipt {
   readonly notCounted: number
   readonly error: string | null
   readonly receivedAt: number
+  /** The number of customer ids in a report for which users were created; absent if none. */
+  readonly createdCustomers?: number
+  /** What only the pipeline found; absent if nothing. */
+  readonly warnings?: readonly Fault[]
 }
 
 export async function createRequestReceipts({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
@@ -54,6 +63,12 @@ export async function createRequestReceipts({ query }: Store, { text, integer, c
     .execute()
 }
 
+/** Older receipts have no warnings. */
+export async function addReceiptWarnings({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema.alterTable('request_receipts').addColumn('created_customers', integer).execute()
+  await query.schema.alterTable('request_receipts').addColumn('warnings', text).execute()
+}
+
 const COLUMNS = {
   request_id: 'text',
   workspace_id: 'text',
@@ -63,6 +78,8 @@ const COLUMNS = {
   not_counted: 'integer',
   error: 'text',
   received_at: 'integer',
+  created_customers: 'integer',
+  warnings: 'text',
 } as const
 
 /**
@@ -80,6 +97,8 @@ export async function saveReceipts(store: Store, receipts: readonly RequestRecei
         duplicates: set.ref('excluded.duplicates'),
         not_counted: set.ref('excluded.not_counted'),
         error: set.ref('excluded.error'),
+        created_customers: set.ref('excluded.created_customers'),
+        warnings: set.ref('excluded.warnings'),
       })),
     )
     .execute()
@@ -106,6 +125,8 @@ export async function findReceipt(
     notCounted: row.not_counted,
     error: row.error,
     receivedAt: row.received_at,
+    ...(row.created_customers !== null && { createdCustomers: row.created_customers }),
+    ...(row.warnings !== null && { warnings: JSON.parse(row.warnings) as Fault[] }),
   }
 }
 
@@ -142,5 +163,7 @@ function toRow(receipt: RequestReceipt): RequestReceiptRow {
     not_counted: receipt.notCounted,
     error: receipt.error,
     received_at: receipt.receivedAt,
+    created_customers: receipt.createdCustomers ?? null,
+    warnings: receipt.warnings ? JSON.stringify(receipt.warnings) : null,
   }
 }
