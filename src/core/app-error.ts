@@ -65,6 +65,7 @@ export function invalidRequest(details: readonly Fault[]): AppError {
 /** A closed list, because metrics count warnings by kind. */
 export const WARNING_KINDS = [
   'created_customers',
+  'identity_not_followed',
   'ignored_field',
   'misspelt_attribute',
   'shared_email',

@@ -28,6 +28,8 @@ export interface WorkspaceSettings {
   readonly emailProtection: EmailProtection
   /** The names of identifiers; empty if identity resolution is off. */
   readonly identityResolution: readonly string[]
+  /** The most customer ids that a request may join into one user ("Identity resolution"). */
+  readonly joinedCustomerIdsMax: number
   /** Empty if project grouping is off. */
   readonly projectCodes: readonly string[]
   /** Names of the active email preference categories. */
@@ -50,6 +52,8 @@ const PROJECT_CODES_MAX = 1_000
 const CATEGORIES_MAX = 1_000
 const NAME_LENGTH_MAX = 256
 const LIMIT_MAX = 1_000_000_000
+/** The pipeline counts the customer ids of users up to the setting. */
+const JOINED_CUSTOMER_IDS_MAX = 10_000
 const CLOCK_SKEW_SECONDS_MAX = 24 * 60 * 60
 const RETENTION_DAYS_MAX = 36_500
 
@@ -58,6 +62,7 @@ export const DEFAULT_SETTINGS: Omit<WorkspaceSettings, 'name'> = {
   suspended: false,
   emailProtection: 'none',
   identityResolution: [],
+  joinedCustomerIdsMax: 20,
   projectCodes: [],
   categories: [],
   clockSkewSeconds: 300,
@@ -157,6 +162,12 @@ function changeOne(settings: WorkspaceSettings, key: string, text: string): Work
     case 'project_codes': {
       const codes = toList(text)
       return listProblem(codes, PROJECT_CODES_MAX) ?? { ...settings, projectCodes: codes }
+    }
+    case 'joined_customer_ids_max': {
+      const joinedCustomerIdsMax = toWhole(text, 1, JOINED_CUSTOMER_IDS_MAX)
+      return joinedCustomerIdsMax === undefined
+        ? `must be a whole number from 1 to ${JOINED_CUSTOMER_IDS_MAX}`
+        : { ...settings, joinedCustomerIdsMax }
     }
     case 'clock_skew_seconds': {
       const seconds = toWhole(text, 0, CLOCK_SKEW_SECONDS_MAX)

@@ -25,6 +25,8 @@ export interface Subject {
   readonly receivedAt: number
   /** How to find the user; at least one. */
   readonly identities: readonly KeyedIdentity[]
+  /** The workspace's `joinedCustomerIdsMax`. */
+  readonly customerIdsMax: number
   /**
    * Unique, and ascending in the order of the log. Becomes the id of a user created for the subject, and the number of a
    * new customer id.
@@ -149,11 +151,11 @@ function readEntry(entry: LogEntry, settings: WorkspaceSettings | undefined): Re
 function readSubject(
   { workspaceId, receivedAt, position }: LogEntry,
   body: Readonly<Record<string, unknown>>,
-  { identityResolution }: WorkspaceSettings,
+  { identityResolution, joinedCustomerIdsMax: customerIdsMax }: WorkspaceSettings,
 ): Subject {
   const identities = identitiesOf(body, identityResolution).map((identity) => withKey(workspaceId, identity))
   if (identities.length === 0) throw new Error('the request does not identify a user by a configured identifier')
-  return { workspaceId, receivedAt, identities, number: position * EVENTS_PER_ENTRY_MAX }
+  return { workspaceId, receivedAt, identities, customerIdsMax, number: position * EVENTS_PER_ENTRY_MAX }
 }
 
 function withKey(workspaceId: string, identity: Identity): KeyedIdentity {
@@ -196,23 +198,19 @@ function readEvents(entry: LogEntry, body: EventsBody, subject: Subject, { timez
   return { kind: 'track_events', entry, subjects: [subject], deviceId, events }
 }
 
-function readAudience(entry: LogEntry, { members }: AudienceBody, { timezone }: WorkspaceSettings): ReportEntry {
+function readAudience(entry: LogEntry, { members }: AudienceBody, settings: WorkspaceSettings): ReportEntry {
   const campaign = campaignOf(entry)
   requireNumbers(members)
-  const memberships = membershipsOf(members, { campaign, timezone })
-  const subjectOf = readSubjects(entry, memberships)
+  const memberships = membershipsOf(members, { campaign, timezone: settings.timezone })
+  const subjectOf = readSubjects(entry, memberships, settings)
   return { kind: 'svc_audience', entry, subjects: [...subjectOf.values()], memberships, messages: [], subjectOf }
 }
 
-function readMessageEvents(
-  entry: LogEntry,
-  { events }: MessageEventsBody,
-  { timezone }: WorkspaceSettings,
-): ReportEntry {
+function readMessageEvents(entry: LogEntry, { events }: MessageEventsBody, settings: WorkspaceSettings): ReportEntry {
   const campaign = campaignOf(entry)
   requireNumbers(events)
-  const messages = messageEventsOf(events, { campaign, timezone })
-  const subjectOf = readSubjects(entry, messages)
+  const messages = messageEventsOf(events, { campaign, timezone: settings.timezone })
+  const subjectOf = readSubjects(entry, messages, settings)
   return { kind: 'svc_message_events', entry, subjects: [...subjectOf.values()], memberships: [], messages, subjectOf }
 }
 
@@ -233,13 +231,15 @@ function requireNumbers(items: readonly unknown[]): void {
 function readSubjects(
   { workspaceId, receivedAt, position }: LogEntry,
   facts: readonly { readonly customerId: string }[],
+  { joinedCustomerIdsMax: customerIdsMax }: WorkspaceSettings,
 ): Map<string, Subject> {
   const subjects = new Map<string, Subject>()
   for (let index = 0; index < facts.length; index++) {
     const { customerId } = facts[index] as (typeof facts)[number]
     if (subjects.has(customerId)) continue
     const identities = [withKey(workspaceId, { name: CUSTOMER_ID, value: customerId })]
-    subjects.set(customerId, { workspaceId, receivedAt, identities, number: position * EVENTS_PER_ENTRY_MAX + index })
+    const number = position * EVENTS_PER_ENTRY_MAX + index
+    subjects.set(customerId, { workspaceId, receivedAt, identities, customerIdsMax, number })
   }
   return subjects
 }

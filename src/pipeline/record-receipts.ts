@@ -1,19 +1,19 @@
 // Writes the receipt of every request of a batch: how many events it sent, how many were new, what was not stored, and what may be
 // a mistake.
-import { NO_WARNINGS, toShownWarnings, type Warning, type WarningKind } from '../core/app-error.ts'
+import { toShownWarnings, type Warning, type WarningKind } from '../core/app-error.ts'
 import { saveReceipts, type RequestReceipt } from '../store/entries/request-receipts.ts'
 import type { Store } from '../store/store.ts'
 import { OPERATION_OF_KIND, type LogEntry } from '../log/event-log.ts'
 import type { LeftOut } from './apply-user-attributes.ts'
-import { isReport, type Batch, type EventsEntry, type ReadEntry, type Subject } from './batch.ts'
+import type { Batch, EventsEntry, ReadEntry } from './batch.ts'
 import type { CountedFacts } from './count-statistics.ts'
 import type { ResolvedUsers } from './resolve-users.ts'
 import type { StoredEvents } from './store-events.ts'
-import { createdCustomersOf, createdCustomersWarning } from './users/created-customers.ts'
+import { remarksOnUsers } from './users/user-warnings.ts'
 
 /** The results of the other steps. */
 interface Outcomes {
-  readonly users: Pick<ResolvedUsers, 'created'>
+  readonly users: Pick<ResolvedUsers, 'created' | 'notFollowed'>
   readonly leftOut: LeftOut
   readonly storedEvents: StoredEvents
   readonly countedFacts: CountedFacts
@@ -41,22 +41,19 @@ export async function recordReceipts(store: Store, { entries }: Batch, outcomes:
   let [newEvents, notCounted] = [0, 0]
   for (const read of entries) {
     const count = countNew(read, outcomes)
-    const customers = isReport(read) ? createdCustomersOf(read, outcomes.users) : NO_CUSTOMERS
-    const warnings = isReport(read) && customers.length > 0 ? [createdCustomersWarning(read, customers)] : NO_WARNINGS
-    if (warnings.length > 0) told.push({ operation: OPERATION_OF_KIND[read.kind], warnings })
+    const { createdCustomers, warnings } = remarksOnUsers(read, outcomes.users)
     receipts.push({
       ...toReceipt(read.entry, count, outcomes.leftOut.get(read)),
-      ...(customers.length > 0 && { createdCustomers: customers.length }),
+      ...(createdCustomers > 0 && { createdCustomers }),
       ...(warnings.length > 0 && { warnings: toShownWarnings(warnings) }),
     })
+    if (warnings.length > 0) told.push({ operation: OPERATION_OF_KIND[read.kind], warnings })
     newEvents += count.fresh
     notCounted += count.notCounted
   }
   await saveReceipts(store, receipts)
   return { newEvents, notCounted, warnings: countWarnings(told) }
 }
-
-const NO_CUSTOMERS: readonly Subject[] = []
 
 /** The warnings in one receipt. */
 interface ToldWarnings {

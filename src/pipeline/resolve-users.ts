@@ -8,7 +8,9 @@ import type { Store } from '../store/store.ts'
 import {
   addIdentities,
   clearSingleAliases,
+  countCustomerIds,
   saveIdentities,
+  type StoredIdentity,
   type WorkspaceIdentity,
 } from '../store/users/user-identities.ts'
 import {
@@ -19,7 +21,7 @@ import {
   type Merge,
   type UserWithAliases,
 } from '../store/users/users.ts'
-import { isReport, type Batch, type Subject } from './batch.ts'
+import { isReport, type Batch, type KeyedIdentity, type Subject } from './batch.ts'
 import { changedUsers } from './users/changed-users.ts'
 import { IdentityGraph } from './users/identity-graph.ts'
 
@@ -27,6 +29,8 @@ export interface ResolvedUsers {
   readonly userOf: ReadonlyMap<Subject, number>
   /** The numbers of the subjects for which users were created. */
   readonly created: { has(number: number): boolean; readonly size: number }
+  /** Subject → its identifiers that were not followed, because they would have joined too many customer ids. */
+  readonly notFollowed: ReadonlyMap<Subject, readonly KeyedIdentity[]>
   /** Subject of a report → the number of its customer id. */
   readonly customerOf: ReadonlyMap<Subject, number>
   /** Users with a single alias → the number of that customer id. May lack some such users. */
@@ -48,9 +52,8 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<Resolved
   const subjects = batch.entries.flatMap((read) => read.subjects)
   const stored = await findIdentitiesForUpdate(store, distinctIdentities(subjects))
   if (!stored) throw new UsersOvertaken()
-  const graph = new IdentityGraph(stored)
-  for (const subject of subjects) graph.add(subject)
-  const { merges } = graph
+  const graph = await buildGraph(store, subjects, stored)
+  const { merges, created, notFollowed } = graph
   const before = await findUsersWithAliases(store, [...new Set(merges.flatMap(({ from, into }) => [from, into]))])
   const singleAliasUsers = graph.singleAliasUsers()
   const { users, formerSingleAliases } = await changedUsers(store, batch, graph)
@@ -61,7 +64,29 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<Resolved
   await clearSingleAliases(store, formerSingleAliases)
   await mergeUsers(store, merges)
   const userOf = new Map(subjects.map((subject) => [subject, graph.userOf(subject)]))
-  return { userOf, created: graph.created, customerOf: customersOf(batch, graph), singleAliasUsers, merges, before }
+  const customerOf = customersOf(batch, graph)
+  return { userOf, created, notFollowed, customerOf, singleAliasUsers, merges, before }
+}
+
+/** Builds the graph again, with limits, if a user would have more customer ids than a request may join. */
+async function buildGraph(
+  store: Store,
+  subjects: readonly Subject[],
+  stored: readonly StoredIdentity[],
+): Promise<IdentityGraph> {
+  const graph = addAll(new IdentityGraph(stored), subjects)
+  // In the usual case, requests have only a customer id, and join nothing.
+  const limits = subjects.filter(({ identities }) => identities.length > 1).map(({ customerIdsMax }) => customerIdsMax)
+  if (limits.length === 0) return graph
+  const grown = [...new Set(graph.grownUsers())].filter((userId) => !graph.created.has(userId))
+  const customerIds = await countCustomerIds(store, grown, Math.max(...limits) + 1)
+  if (graph.customerIdsMax(customerIds) <= Math.min(...limits)) return graph
+  return addAll(new IdentityGraph(stored, customerIds), subjects)
+}
+
+function addAll(graph: IdentityGraph, subjects: readonly Subject[]): IdentityGraph {
+  for (const subject of subjects) graph.add(subject)
+  return graph
 }
 
 function distinctIdentities(subjects: readonly Subject[]): WorkspaceIdentity[] {

@@ -34,7 +34,7 @@ import { addTemplateArchival, createTemplates } from './templates/templates.ts'
 import { createUncountedEvents } from './statistics/uncounted-events.ts'
 import { createUserIdentities } from './users/user-identities.ts'
 import { createUsers } from './users/users.ts'
-import { addEventRetention, createWorkspaces } from './workspaces/workspaces.ts'
+import { addEventRetention, addJoinedCustomerIdsMax, createWorkspaces } from './workspaces/workspaces.ts'
 
 type Migration = (store: Store, types: SqlTypes) => Promise<void>
 
@@ -56,6 +56,7 @@ export const MIGRATIONS: Migrations = {
     await createCompletedUploads(store, types)
   },
   '0009-receipt-warnings': addReceiptWarnings,
+  '0010-joined-customer-ids-max': addJoinedCustomerIdsMax,
 }
 
 /** Creates the tables of the first version. A later table needs a migration of its own. */

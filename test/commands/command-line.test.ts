@@ -219,6 +219,7 @@ describeEachStore('the command line with a store', (kind) => {
       identity_resolution: [],
       project_codes: [],
       categories: [],
+      joined_customer_ids_max: 20,
       clock_skew_seconds: 300,
       retention_days: { events: null },
       limits: LIMIT_DEFAULTS,

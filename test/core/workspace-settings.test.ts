@@ -11,6 +11,8 @@ describe('A setting', () => {
     ['clock_skew_seconds', '86401'],
     ['retention_days.events', '0'],
     ['retention_days.events', ''],
+    ['joined_customer_ids_max', '0'],
+    ['joined_customer_ids_max', '10001'],
     ['identity_resolution', 'a,b,c,d,e,f'],
     ['identity_resolution', 'a,a'],
     ['identity_resolution', 'customer_id'],
@@ -27,6 +29,7 @@ describe('A setting', () => {
 
   const taken: [key: string, value: string, changed: Partial<WorkspaceSettings>][] = [
     ['clock_skew_seconds', '86400', { clockSkewSeconds: 86_400 }],
+    ['joined_customer_ids_max', '10000', { joinedCustomerIdsMax: 10_000 }],
     ['identity_resolution', 'a,b,c,d,e', { identityResolution: ['a', 'b', 'c', 'd', 'e'] }],
     ['retention_days.events', '365', { eventRetentionDays: 365 }],
     ['retention_days.events', 'off', { eventRetentionDays: null }],

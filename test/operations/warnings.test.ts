@@ -147,6 +147,29 @@ describeEachStore('Warnings', (kind) => {
     },
   )
 
+  it('tell that an identifier was not followed, because it would have joined too many customer ids', async () => {
+    const settings = { identityResolution: ['crm'], joinedCustomerIdsMax: 1 }
+    const calls = trackingOf(server, await server.makeWorkspace(settings))
+    const name = 'tidings_identities_not_followed_total'
+    const before = await metric(name)
+    const track = (customer_id: string) => {
+      const actions = [{ action: 'A' }]
+      return calls.events({ type: 'event', customer_id, user_identifiers: { crm: 'everybody' }, actions })
+    }
+    expect(await calls.fateOf(await track('anna'))).not.toHaveProperty('warnings')
+    const problem =
+      'was not followed: it would have joined more than 1 customer ids; only the other ids of the request identified the user'
+    const fate = await calls.fateOf(await track('ben'))
+    expect(fate).toMatchObject({ warnings: [{ field: 'user_identifiers.crm', problem }] })
+    await until('it is counted', async () => (await metric(name)) === before + 1)
+    expect((await calls.getUser({ customer_id: 'ben' })).body).toMatchObject({
+      customer_id: 'ben',
+      user_identifiers: {},
+    })
+    const found = await calls.getUser({ identifier_name: 'crm', identifier_value: 'everybody' })
+    expect(found.body).toMatchObject({ customer_id: 'anna' })
+  })
+
   it('name the requested campaigns of a page that the workspace does not have', async () => {
     const theirs = await reports.makeCampaign(await server.makeWorkspace())
     const stats = async (campaign_ids: readonly string[], page: object = {}) => {

@@ -1,7 +1,7 @@
 // Checks "Identity resolution" on every store: which users are the same person, what the merged user has, and that the
 // outcome does not depend on how the log is cut into batches.
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { DEFAULT_SETTINGS, type WorkspaceSettings } from '../../src/core/workspace.ts'
 import type { LogEntry } from '../../src/log/event-log.ts'
 import { applyBatch } from '../../src/pipeline/apply-batch.ts'
@@ -14,7 +14,12 @@ import { listEventsOf } from '../../src/store/users/events.ts'
 import { makeStore, openTestDatabase, describeEachStore, type StoreKind, type TestLocation } from '../support/stores.ts'
 import { modelUsers, type ModelEntry, type ModelUser } from './user-model.ts'
 
-const SETTINGS: WorkspaceSettings = { ...DEFAULT_SETTINGS, name: 'test', identityResolution: ['mobile', 'card'] }
+const SETTINGS: WorkspaceSettings = {
+  ...DEFAULT_SETTINGS,
+  name: 'test',
+  identityResolution: ['mobile', 'card'],
+  joinedCustomerIdsMax: 1_000,
+}
 const RUNS: Readonly<Record<StoreKind, number>> = { sqlite: 250, postgres: 100 }
 
 type Ids = Readonly<Record<string, string>>
@@ -26,6 +31,10 @@ describeEachStore('Identity resolution', (kind) => {
   let workspaceId: string
   /** The users of the last batch whose facts are all under one customer id, as far as no query is needed to tell. */
   let singleAliasUsers: ReadonlyMap<number, number>
+  /** The most customer ids that a request may join. */
+  let customerIdsMax: number
+  /** The identifiers that the last entries did not follow, by position. */
+  let notFollowed: Map<number, string[]>
 
   beforeAll(async () => {
     location = await makeStore(kind)
@@ -35,7 +44,10 @@ describeEachStore('Identity resolution', (kind) => {
     await database.close()
     await location.remove()
   })
-  beforeEach(() => void (workspaceId = `w${++made}`))
+  beforeEach(() => {
+    workspaceId = `w${++made}`
+    customerIdsMax = SETTINGS.joinedCustomerIdsMax
+  })
 
   const track = (ids: Ids, receivedAt = 1): ModelEntry => {
     return { kind: 'track_events', workspaceId, receivedAt, ids, attributes: {} }
@@ -48,7 +60,9 @@ describeEachStore('Identity resolution', (kind) => {
   async function apply(entries: readonly ModelEntry[], sizes: readonly number[] = []): Promise<number> {
     const start = (await findCursor(database, PIPELINE_CURSOR)) + 1
     const log = entries.map((entry, index) => toLogEntry(entry, start + index))
-    const settings = new Map(entries.map((entry) => [entry.workspaceId, SETTINGS]))
+    const own = { ...SETTINGS, joinedCustomerIdsMax: customerIdsMax }
+    const settings = new Map(entries.map((entry) => [entry.workspaceId, own]))
+    notFollowed = new Map()
     for (const size of [...sizes, log.length]) {
       const part = log.splice(0, Math.max(1, size))
       if (part.length === 0) break
@@ -56,6 +70,11 @@ describeEachStore('Identity resolution', (kind) => {
       expect(batch.unreadable).toEqual([])
       const { users } = await applyBatch(database, batch, { from: [(part[0] as LogEntry).position - 1] })
       singleAliasUsers = users.singleAliasUsers
+      for (const [{ number }, identities] of users.notFollowed)
+        notFollowed.set(
+          number / 16_384,
+          identities.map(({ name }) => name),
+        )
       const claimed = [...singleAliasUsers].map(([userId, customer]) => ({
         userId,
         customers: [customer],
@@ -289,6 +308,58 @@ describeEachStore('Identity resolution', (kind) => {
     expect(merged).toEqual([{ customer_id: null, attributes: '{}', email_key: null }])
   })
 
+  describe('with at most two joined customer ids', () => {
+    beforeEach(() => void (customerIdsMax = 2))
+
+    const everybody = (count: number) => {
+      return Array.from({ length: count }, (_, index) => track({ customer_id: `c${index}`, mobile: 'everybody' }))
+    }
+    /** Which customer ids have the same user. */
+    const together = async () => {
+      const users = await storedUsers(database, [workspaceId])
+      const idsOf = (user: ModelUser) => Object.keys(user.identities).filter((identity) => identity.startsWith('cust'))
+      return users.map((user) => idsOf(user).map((identity) => identity.slice('customer_id='.length)))
+    }
+
+    it.each(cuts)('follows no identifier that would join a third one, %s', async (_cut, sizes) => {
+      const start = await apply(everybody(5), sizes)
+      expect(await together()).toEqual([['c0', 'c1'], ['c2'], ['c3'], ['c4']])
+      expect([...notFollowed]).toEqual([2, 3, 4].map((index) => [start + index, ['mobile']]))
+    })
+
+    it.each(cuts)('merges no two users who have three of them together, %s', async (_cut, sizes) => {
+      await apply([...everybody(2), track({ customer_id: 'other' })])
+      await apply(
+        [track({ customer_id: 'other', mobile: 'everybody' }), track({ customer_id: 'c0' }), track({ card: 'x' })],
+        sizes,
+      )
+      expect(await together()).toEqual([['c0', 'c1'], ['other'], []])
+    })
+
+    it('still finds the user of the identifier by the identifier alone, and by its own customer ids', async () => {
+      const start = await apply(everybody(3))
+      await apply([track({ mobile: 'everybody' }), track({ customer_id: 'c1', mobile: 'everybody' })])
+      expect(notFollowed.size).toBe(0)
+      const [user] = await storedUsers(database, [workspaceId])
+      expect(user?.entries).toEqual([start, start + 1, start + 3, start + 4])
+    })
+
+    it('leaves out the identifier that leads to the most customer ids, and follows the others', async () => {
+      await apply([...everybody(2), track({ customer_id: 'anna', card: 'x' })])
+      const start = await apply([track({ mobile: 'everybody', card: 'x' })])
+      expect([...notFollowed]).toEqual([[start, ['mobile']]])
+      expect((await find('card', 'x'))?.customerId).toBe('anna')
+      const users = await storedUsers(database, [workspaceId])
+      expect(users.find(({ customerId }) => customerId === 'anna')?.entries).toEqual([start - 1, start])
+    })
+
+    it('joins identifiers without customer ids as before', async () => {
+      await apply([...everybody(2), track({ card: 'x' })])
+      await apply([track({ card: 'x', mobile: 'everybody' })])
+      expect(await together()).toEqual([['c0', 'c1']])
+    })
+  })
+
   it('keeps users with the same ids in different workspaces apart', async () => {
     const other = { ...track({ customer_id: 'a', mobile: '1' }), workspaceId: `${workspaceId}-other` }
     await apply([track({ customer_id: 'a' }), other, track({ mobile: '1' })])
@@ -323,12 +394,14 @@ describeEachStore('Identity resolution', (kind) => {
       fc.asyncProperty(
         fc.array(anyEntry(), { maxLength: 24, size: 'max' }),
         fc.array(fc.integer({ min: 1, max: 6 }), { maxLength: 12, size: 'max' }),
-        async (drawn, sizes) => {
+        fc.constantFrom(1, 2, 3, 1_000),
+        async (drawn, sizes, max) => {
+          customerIdsMax = max
           const run = `run${++made}`
           const entries = drawn.map((entry) => ({ ...entry, workspaceId: `${run}-${entry.workspaceId}` }))
           const start = await apply(entries, sizes)
           const stored = await storedUsers(database, [`${run}-1`, `${run}-2`])
-          expect(stored).toEqual(modelUsers(entries, start))
+          expect(stored).toEqual(modelUsers(entries, start, max))
         },
       ),
       { numRuns: RUNS[kind] },

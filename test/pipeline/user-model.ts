@@ -40,11 +40,19 @@ interface MutableUser {
   readonly entries: number[]
 }
 
-/** The users after these entries, the first of which is at `position` in the log; oldest first. */
-export function modelUsers(entries: readonly ModelEntry[], position: number): ModelUser[] {
+/** The order in which the ids of an entry count. */
+const NAMES = ['customer_id', 'mobile', 'card']
+
+/**
+ * The users after these entries, the first of which is at `position` in the log; oldest first. An identifier that would join more
+ * than `customerIdsMax` customer ids is not followed.
+ */
+export function modelUsers(entries: readonly ModelEntry[], position: number, customerIdsMax: number): ModelUser[] {
   let users: MutableUser[] = []
-  entries.forEach((entry, index) => {
-    const found = users.filter((user) => user.workspaceId === entry.workspaceId && hasAnyId(user, entry))
+  entries.forEach((sent, index) => {
+    const own = users.filter((user) => user.workspaceId === sent.workspaceId)
+    const entry = { ...sent, ids: followedIds(own, sent.ids, customerIdsMax) }
+    const found = own.filter((user) => hasAnyId(user, entry))
     const user = found.reduce<MutableUser | undefined>(mergeInto, undefined) ?? newUser(entry, position + index)
     users = [...users.filter((other) => !found.includes(other)), user].toSorted((left, right) => left.id - right.id)
     applyEntry(user, entry, position + index)
@@ -59,6 +67,42 @@ export function modelUsers(entries: readonly ModelEntry[], position: number): Mo
     attributes: Object.fromEntries(user.attributes),
     identities: Object.fromEntries(user.identities),
   }))
+}
+
+/** The customer id is always followed, then the identifiers whose users have the fewest customer ids. */
+function followedIds(users: readonly MutableUser[], ids: ModelEntry['ids'], max: number): ModelEntry['ids'] {
+  const ownerOf = (name: string) => users.find((user) => user.identities.has(`${name}=${ids[name]}`))
+  const sent = NAMES.filter((name) => Object.hasOwn(ids, name))
+  const ranked = sent.toSorted((left, right) => {
+    if (left === 'customer_id' || right === 'customer_id') return left === 'customer_id' ? -1 : 1
+    return countCustomerIds(ownerOf(left)) - countCustomerIds(ownerOf(right))
+  })
+  const followed: Record<string, string> = {}
+  for (const name of ranked) {
+    const [before, owner] = [customerIdsOf(users, followed), ownerOf(name)]
+    const together = customerIdsOf(users, { ...followed, [name]: ids[name] as string })
+    const joins = before.size > 0 && countCustomerIds(owner) > 0 && together.size > before.size
+    if (joins && together.size > max) continue
+    followed[name] = ids[name] as string
+  }
+  return followed
+}
+
+/** The customer ids of all users with these ids, and a new one among them. */
+function customerIdsOf(users: readonly MutableUser[], ids: ModelEntry['ids']): Set<string> {
+  const found = users.filter((user) =>
+    Object.entries(ids).some(([name, value]) => user.identities.has(`${name}=${value}`)),
+  )
+  const known = found.flatMap((user) => [...user.identities.keys()].filter(isCustomerId))
+  return new Set([...known, ...(ids['customer_id'] === undefined ? [] : [`customer_id=${ids['customer_id']}`])])
+}
+
+function countCustomerIds(user: MutableUser | undefined): number {
+  return [...(user?.identities.keys() ?? [])].filter(isCustomerId).length
+}
+
+function isCustomerId(identity: string): boolean {
+  return identity.startsWith('customer_id=')
 }
 
 function hasAnyId(user: MutableUser, { ids }: ModelEntry): boolean {

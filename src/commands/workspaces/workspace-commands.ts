@@ -67,8 +67,8 @@ const set: Command = {
   summary: 'Changes settings, all or none. A running server applies them within 5 seconds.',
   details: [
     'Settings: name, timezone, suspended (true, false), email_protection (none, tokenized, encrypted),',
-    'identity_resolution and project_codes (comma-separated; empty turns them off), clock_skew_seconds,',
-    'retention_days.events (older events are deleted; off keeps them), limits.NAME.',
+    'identity_resolution and project_codes (comma-separated; empty turns them off), joined_customer_ids_max,',
+    'clock_skew_seconds, retention_days.events (older events are deleted; off keeps them), limits.NAME.',
     '`workspace show` prints all settings.',
   ].join('\n'),
   async run({ config, operands: [id = '', ...assignments], print }) {
@@ -170,6 +170,7 @@ function toSettingsBody(workspace: Workspace) {
     suspended: workspace.suspended,
     email_protection: workspace.emailProtection,
     identity_resolution: workspace.identityResolution,
+    joined_customer_ids_max: workspace.joinedCustomerIdsMax,
     project_codes: workspace.projectCodes,
     categories: workspace.categories,
     clock_skew_seconds: workspace.clockSkewSeconds,

@@ -71,6 +71,10 @@ export class Metrics {
     'tidings_entries_parked_total',
     'Log entries set aside because they cannot be applied.',
   )
+  readonly #identitiesNotFollowed = this.#counter(
+    'tidings_identities_not_followed_total',
+    'Identifiers of requests that were not followed, because they would have joined too many customer ids.',
+  )
   readonly #warnings = new Counter({
     name: 'tidings_warnings_total',
     help: 'Warnings in responses and in the status of requests, by operation and kind.',
@@ -118,6 +122,7 @@ export class Metrics {
 
   countWarnings(operation: string, kind: WarningKind, count: number): void {
     this.#warnings.inc({ operation, kind }, count)
+    if (kind === 'identity_not_followed') this.#identitiesNotFollowed.inc(count)
   }
 
   countBatch({ events, notCounted, parked, warnings, durationMs }: BatchCounts): void {

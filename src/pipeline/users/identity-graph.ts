@@ -4,6 +4,9 @@
 // The state: every identity of the batch with its first user; the users that the batch creates; and the merges, as a
 // pointer from each merged user to an older one. A merge only sets this pointer. The current user of an identity is its
 // first user, or the survivor that `survivorOf` finds from there.
+//
+// An identifier that would join too many customer ids is not followed: a broken client sends it for everybody. Knowing
+// that takes the number of customer ids of stored users, which hardly any batch needs (`resolve-users.ts`).
 import { CUSTOMER_ID } from '../../core/users/user.ts'
 import type { StoredIdentity } from '../../store/users/user-identities.ts'
 import type { Merge } from '../../store/users/users.ts'
@@ -24,30 +27,42 @@ export class IdentityGraph {
   readonly created = new Map<number, Subject>()
   /** For created and for stored users. */
   readonly newCustomerIds: NewCustomerId[] = []
+  /** Subject → its identifiers that were not followed. */
+  readonly notFollowed = new Map<Subject, KeyedIdentity[]>()
   /** By key. */
   readonly #identities: Map<string, StoredIdentity>
   /** The keys stored before the batch. */
   readonly #storedKeys: ReadonlySet<string>
   /** The keys of identities that are new or were seen again. */
   readonly #changedKeys = new Set<string>()
+  /** Subject → its user when it was added. */
+  readonly #userAt = new Map<Subject, number>()
+  /** User → the number of its customer ids. Undefined if every identifier is followed. */
+  readonly #customerIds: Map<number, number> | undefined
   /** Merged user → the older user it was merged into, which may be merged itself. */
   readonly #mergedInto = new Map<number, number>()
 
-  /** Takes the stored identities of the batch. */
-  constructor(stored: readonly StoredIdentity[]) {
+  /**
+   * Takes the stored identities of the batch. With `customerIds`, does not follow identifiers that would join too many.
+   * These are the numbers of customer ids of stored users; those who are in no merge of a graph without them may be left out.
+   */
+  constructor(stored: readonly StoredIdentity[], customerIds?: ReadonlyMap<number, number>) {
+    this.#customerIds = customerIds && new Map(customerIds)
     this.#identities = new Map(stored.map((identity) => [identityKey(identity.workspaceId, identity), identity]))
     this.#storedKeys = new Set(this.#identities.keys())
   }
 
   /** Gives all identities of a subject to one user. Merges the users who have any of them, or creates one. */
   add(subject: Subject): void {
-    const userId = this.#mergeOwners(subject.identities) ?? this.#create(subject)
-    for (const identity of subject.identities) this.#give(identity, userId, subject)
+    const identities = this.#followed(subject)
+    const userId = this.#mergeOwners(identities) ?? this.#create(subject)
+    this.#userAt.set(subject, userId)
+    for (const identity of identities) this.#give(identity, userId, subject)
   }
 
   /** The user of a subject that was added. */
-  userOf({ identities: [first] }: Subject): number {
-    return this.#ownerOf(first as KeyedIdentity) as number
+  userOf(subject: Subject): number {
+    return this.survivorOf(this.#userAt.get(subject) as number)
   }
 
   /** The number of the customer id of a subject that was added; undefined when only other identities name it. */
@@ -62,6 +77,26 @@ export class IdentityGraph {
     for (let next = this.#mergedInto.get(survivor); next !== undefined; next = this.#mergedInto.get(survivor))
       survivor = next
     return survivor
+  }
+
+  /** The users who were merged or got a customer id, some of them repeatedly. */
+  grownUsers(): number[] {
+    return [
+      ...this.merges.flatMap(({ from, into }) => [from, into]),
+      ...this.newCustomerIds.map(({ userId }) => userId),
+    ]
+  }
+
+  /** The most customer ids of one of them after the batch, if the stored ones had so many before. */
+  customerIdsMax(stored: ReadonlyMap<number, number>): number {
+    const counts = new Map<number, number>()
+    const add = (userId: number, count: number) => {
+      const survivor = this.survivorOf(userId)
+      counts.set(survivor, (counts.get(survivor) ?? 0) + count)
+    }
+    for (const [userId, count] of stored) add(userId, count)
+    for (const { userId } of this.newCustomerIds) add(userId, 1)
+    return [...counts.values()].reduce((most, count) => Math.max(most, count), 0)
   }
 
   /**
@@ -96,6 +131,41 @@ export class IdentityGraph {
     return keys.map((key) => this.#identities.get(key) as StoredIdentity)
   }
 
+  /**
+   * The identities of a subject without identifiers that would join more customer ids than its workspace allows. An
+   * identifier leads to a user with customer ids; it is left out if the request has customer ids of its own, directly or
+   * by identifiers that lead to fewer, and both together are too many.
+   */
+  #followed(subject: Subject): readonly KeyedIdentity[] {
+    const { identities, customerIdsMax } = subject
+    if (!this.#customerIds || identities.length === 1) return identities
+    const followed: KeyedIdentity[] = []
+    const joined = new Set<number>()
+    let customerIds = 0
+    for (const { identity, owner, count } of this.#leastCustomerIdsFirst(identities)) {
+      const added = owner !== undefined && joined.has(owner) ? 0 : count
+      if (customerIds > 0 && added > 0 && customerIds + added > customerIdsMax) {
+        this.notFollowed.set(subject, [...(this.notFollowed.get(subject) ?? []), identity])
+        continue
+      }
+      if (owner !== undefined) joined.add(owner)
+      customerIds += added
+      followed.push(identity)
+    }
+    return followed
+  }
+
+  /** The customer id, then the identifiers, with their users and the numbers of customer ids to which they lead. */
+  #leastCustomerIdsFirst(identities: readonly KeyedIdentity[]) {
+    const led = identities.map((identity) => {
+      const owner = this.#ownerOf(identity)
+      const isCustomerId = identity.name === CUSTOMER_ID
+      const count = owner === undefined ? Number(isCustomerId) : (this.#customerIds?.get(owner) ?? 0)
+      return { identity, owner, count, rank: isCustomerId ? -1 : count }
+    })
+    return led.toSorted((left, right) => left.rank - right.rank)
+  }
+
   /** The user with these identities, after merging all users with one of them; undefined when they are all new. */
   #mergeOwners(identities: readonly KeyedIdentity[]): number | undefined {
     // The usual case.
@@ -117,8 +187,10 @@ export class IdentityGraph {
   }
 
   #merge(merge: Merge): void {
+    const { from, into } = merge
     this.merges.push(merge)
-    this.#mergedInto.set(merge.from, merge.into)
+    this.#mergedInto.set(from, into)
+    this.#customerIds?.set(into, (this.#customerIds.get(into) ?? 0) + (this.#customerIds.get(from) ?? 0))
   }
 
   #create(subject: Subject): number {
@@ -142,7 +214,9 @@ export class IdentityGraph {
       number: isCustomerId ? number : null,
       isSingleAlias: false,
     })
-    if (isCustomerId) this.newCustomerIds.push({ userId, customerId: value, number })
+    if (!isCustomerId) return
+    this.newCustomerIds.push({ userId, customerId: value, number })
+    this.#customerIds?.set(userId, (this.#customerIds.get(userId) ?? 0) + 1)
   }
 }
 

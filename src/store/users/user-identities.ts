@@ -170,6 +170,29 @@ export async function listCustomerNumbers(
   return rows.map(({ user_id: userId, number }) => ({ userId, number: number as number }))
 }
 
+/** User → the number of its customer ids, counted up to `max`. */
+export async function countCustomerIds(
+  store: Store,
+  userIds: readonly number[],
+  max: number,
+): Promise<Map<number, number>> {
+  if (userIds.length === 0) return new Map()
+  const rows = await store.query
+    .selectFrom(wantedValues(store, 'id', 'integer', userIds))
+    .select((row) => {
+      const some = row
+        .selectFrom('user_identities as identity')
+        .select('identity.user_id')
+        .whereRef('identity.user_id', '=', 'wanted.id')
+        .where('identity.name', '=', CUSTOMER_ID)
+        .limit(max)
+      const counted = row.selectFrom(some.as('some')).select(({ fn }) => fn.countAll<number>().as('count'))
+      return ['wanted.id', counted.as('count')]
+    })
+    .execute()
+  return new Map(rows.map(({ id, count }) => [id, count ?? 0]))
+}
+
 const IDENTITY_COLUMNS = {
   workspace_id: 'text',
   name: 'text',

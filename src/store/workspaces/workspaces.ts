@@ -1,7 +1,13 @@
 // The tables of workspaces: their settings and the hashes of their API keys. Keys themselves are never stored.
 import { sql, type Selectable } from 'kysely'
 import type { KeyTile } from '../../core/accounts/credential.ts'
-import { LIMIT_DEFAULTS, type Limits, type Workspace, type WorkspaceSettings } from '../../core/workspace.ts'
+import {
+  DEFAULT_SETTINGS,
+  LIMIT_DEFAULTS,
+  type Limits,
+  type Workspace,
+  type WorkspaceSettings,
+} from '../../core/workspace.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
 interface WorkspaceRow {
@@ -16,6 +22,8 @@ interface WorkspaceRow {
   clock_skew_seconds: number
   /** Null: events are kept for ever. */
   event_retention_days: number | null
+  /** Null for the default, so that a new default applies to workspaces that never changed it. */
+  joined_customer_ids_max: number | null
   /** JSON of the limits that differ from the defaults, so that a new default applies to workspaces that never changed it. */
   limits: string
   data_key_hash: string
@@ -72,6 +80,11 @@ export async function createWorkspaces({ query }: Store, { text, integer }: SqlT
 /** For tables of the first version. */
 export async function addEventRetention({ query }: Store, { integer }: SqlTypes): Promise<void> {
   await query.schema.alterTable('workspaces').addColumn('event_retention_days', integer).execute()
+}
+
+/** Older workspaces have the default. */
+export async function addJoinedCustomerIdsMax({ query }: Store, { integer }: SqlTypes): Promise<void> {
+  await query.schema.alterTable('workspaces').addColumn('joined_customer_ids_max', integer).execute()
 }
 
 /** Adds a workspace. Throws StoreError `unique` if the id is taken. */
@@ -148,6 +161,7 @@ function toSettingsRow(settings: WorkspaceSettings) {
   const limits = Object.entries(settings.limits).filter(
     ([name, units]) => units !== LIMIT_DEFAULTS[name as keyof Limits],
   )
+  const { joinedCustomerIdsMax: joinedMax } = settings
   return {
     name: settings.name,
     timezone: settings.timezone,
@@ -158,6 +172,7 @@ function toSettingsRow(settings: WorkspaceSettings) {
     categories: JSON.stringify(settings.categories),
     clock_skew_seconds: settings.clockSkewSeconds,
     event_retention_days: settings.eventRetentionDays,
+    joined_customer_ids_max: joinedMax === DEFAULT_SETTINGS.joinedCustomerIdsMax ? null : joinedMax,
     limits: JSON.stringify(Object.fromEntries(limits)),
   }
 }
@@ -172,6 +187,7 @@ function toStored(row: Selectable<WorkspaceRow>): StoredWorkspace {
     identityResolution: JSON.parse(row.identity_resolution) as string[],
     projectCodes: JSON.parse(row.project_codes) as string[],
     categories: JSON.parse(row.categories) as string[],
+    joinedCustomerIdsMax: row.joined_customer_ids_max ?? DEFAULT_SETTINGS.joinedCustomerIdsMax,
     clockSkewSeconds: row.clock_skew_seconds,
     eventRetentionDays: row.event_retention_days,
     limits: { ...LIMIT_DEFAULTS, ...(JSON.parse(row.limits) as Partial<Limits>) },

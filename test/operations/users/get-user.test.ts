@@ -15,7 +15,10 @@ describeEachStore('Get user (get_user)', (kind) => {
   beforeAll(async () => {
     server = await startServer(kind)
     tracking = trackingOf(server)
-    resolving = trackingOf(server, await server.makeWorkspace({ identityResolution: IDENTIFIERS }))
+    resolving = trackingOf(
+      server,
+      await server.makeWorkspace({ identityResolution: IDENTIFIERS, joinedCustomerIdsMax: 10_000 }),
+    )
   })
   afterAll(() => server.stop())
 

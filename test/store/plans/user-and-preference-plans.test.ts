@@ -15,6 +15,7 @@ import {
 import type { Database, Store } from '../../../src/store/store.ts'
 import {
   clearSingleAliases,
+  countCustomerIds,
   findIdentities,
   listNewestIdentifiers,
   saveIdentities,
@@ -72,6 +73,7 @@ describeEachStore('Users and preferences', (kind) => {
     ['a user with an email', ['workspace_id', 'email_key'], (store) => findUserWithEmail(store, 'main')],
     ['the ids merged into a user', ['merged_into', 'id'], (store) => listUserIds(store, 1)],
     ['the youngest ids merged into a user', ['merged_into', 'id'], (store) => listYoungestUserIds(store, 1, 2)],
+    ['how many customer ids users have', ['user_id', 'name'], (store) => countCustomerIds(store, WANTED, 21)],
     ['the identifiers of a user', ['user_id'], (store) => listNewestIdentifiers(store, 1)],
     ['the identifiers of a user with many ids', ['user_id'], (store) => listNewestIdentifiers(store, CROWD)],
     [
@@ -128,6 +130,13 @@ describeEachStore('Users and preferences', (kind) => {
       { name: 'mail', value: 'none' },
     ])
     expect(rowsOfQueries.reduce((sum, rows) => sum + rows, 0)).toBeLessThan(110)
+  })
+
+  it('counts the customer ids of a user who has thousands of them only up to a limit', async () => {
+    expect([...(await countCustomerIds(database, [1, CROWD], 21))]).toEqual([
+      [1, 1],
+      [CROWD, 21],
+    ])
   })
 
   it('finds the youngest of the users that were merged into one', async () => {
