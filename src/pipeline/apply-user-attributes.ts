@@ -10,28 +10,45 @@ import { findUsersAtOnce } from './users-at-once.ts'
 /** Entry → what was not stored of it, for its receipt. */
 export type LeftOut = ReadonlyMap<ReadEntry, string>
 
+/** An address that an entry gave to a user who did not have it. */
+export interface NewAddress {
+  readonly subject: Subject
+  /** As in `users.email_key`. */
+  readonly emailKey: string
+}
+
+export interface AppliedAttributes {
+  readonly leftOut: LeftOut
+  /** For each user in the order of the log. */
+  readonly newAddresses: readonly NewAddress[]
+}
+
 export async function applyUserAttributes(
   store: Store,
   batch: Batch,
   { userOf }: Pick<ResolvedUsers, 'userOf'>,
-): Promise<LeftOut> {
+): Promise<AppliedAttributes> {
   const reports = batch.entries.filter((entry) => entry.kind === 'track_user')
   const reportsOf = Map.groupBy(reports, ({ subjects }) => userOf.get(subjects[0] as Subject) as number)
   const users = await findUsersAtOnce(store, batch, [...reportsOf.keys()])
   if (users.length < reportsOf.size) throw new Error('an entry has no user after users were resolved')
-  const leftOut = new Map<ReadEntry, string>()
+  const applied = { leftOut: new Map<ReadEntry, string>(), newAddresses: [] as NewAddress[] }
   await saveUsers(
     store,
-    users.map((user) => changeUser(user, reportsOf.get(user.id) ?? [], leftOut)),
+    users.map((user) => changeUser(user, reportsOf.get(user.id) ?? [], applied)),
   )
-  return leftOut
+  return applied
 }
 
 /**
  * The user after all reports of a batch. Copies and measures the attributes once, however many reports there are. Adds
- * to `leftOut`.
+ * to what was applied.
  */
-function changeUser(user: User, reports: readonly UserEntry[], leftOut: Map<ReadEntry, string>): User {
+function changeUser(
+  user: User,
+  reports: readonly UserEntry[],
+  { leftOut, newAddresses }: { readonly leftOut: Map<ReadEntry, string>; readonly newAddresses: NewAddress[] },
+): User {
   const growing = new GrowingAttributes(user.attributes)
   let { emailKey } = user
   for (const report of reports) {
@@ -42,7 +59,11 @@ function changeUser(user: User, reports: readonly UserEntry[], leftOut: Map<Read
     const reasons = whyLeftOut(report, growing.add(reported))
     if (reasons !== '') leftOut.set(report, reasons)
     const isEmailNew = report.emailKey !== undefined && growing.attributes[EMAIL] === reported[EMAIL]
-    if (isEmailNew) emailKey = report.emailKey ?? null
+    if (!isEmailNew) continue
+    const { emailKey: sent = null } = report
+    if (sent !== null && sent !== emailKey)
+      newAddresses.push({ subject: report.subjects[0] as Subject, emailKey: sent })
+    emailKey = sent
   }
   return { ...user, attributes: growing.attributes, emailKey }
 }

@@ -15,9 +15,9 @@ import type { Store } from '../store/store.ts'
 import { applyUserAttributes } from './apply-user-attributes.ts'
 import type { Batch } from './batch.ts'
 import { countStatistics, type CountOptions } from './count-statistics.ts'
-import { mergeUserPreferences } from './merge-preferences.ts'
 import { parkUnreadable } from './park-unreadable.ts'
 import { recordReceipts, type ReceiptTotals } from './record-receipts.ts'
+import { settlePreferences } from './settle-preferences.ts'
 import { resolveUsers, type ResolvedUsers } from './resolve-users.ts'
 import { storeEvents } from './store-events.ts'
 
@@ -29,10 +29,10 @@ export interface AppliedSteps extends ReceiptTotals {
 export async function applySteps(store: Store, batch: Batch, options: CountOptions = {}): Promise<AppliedSteps> {
   // Finds or creates the user of each entry, and merges users whom an entry shows to be one person.
   const users = await resolveUsers(store, batch)
-  // Merges the email preferences of merged users.
-  await mergeUserPreferences(store, batch, users)
-  // Sets the attributes that Track User sent. Returns those that did not fit.
-  const leftOut = await applyUserAttributes(store, batch, users)
+  // Sets the attributes that Track User sent. Returns those that did not fit, and the addresses that users got.
+  const { leftOut, newAddresses } = await applyUserAttributes(store, batch, users)
+  // Merges the email preferences of merged users. Users who got an opted-out address inherit its opt-out.
+  await settlePreferences(store, batch, { users, newAddresses })
   // Inserts tracked events. Returns those that were already stored.
   const storedEvents = await storeEvents(store, batch, users)
   // Inserts reported facts (memberships, message events). Adds these and the tracked events that meet goals to the

@@ -18,15 +18,16 @@ import {
   findUsersWithAliases,
   mergeUsers,
   saveUsers,
-  type Merge,
   type UserWithAliases,
 } from '../store/users/users.ts'
 import { isReport, type Batch, type KeyedIdentity, type Subject } from './batch.ts'
 import { changedUsers } from './users/changed-users.ts'
-import { IdentityGraph } from './users/identity-graph.ts'
+import { IdentityGraph, type NumberedMerge } from './users/identity-graph.ts'
 
 export interface ResolvedUsers {
   readonly userOf: ReadonlyMap<Subject, number>
+  /** Subject → its user at that entry, who may have been merged since. */
+  readonly userAt: ReadonlyMap<Subject, number>
   /** The numbers of the subjects for which users were created. */
   readonly created: { has(number: number): boolean; readonly size: number }
   /** Subject → its identifiers that were not followed, because they would have joined too many customer ids. */
@@ -36,7 +37,7 @@ export interface ResolvedUsers {
   /** Users with a single alias → the number of that customer id. May lack some such users. */
   readonly singleAliasUsers: ReadonlyMap<number, number>
   /** The merges of the batch, in order. */
-  readonly merges: readonly Merge[]
+  readonly merges: readonly NumberedMerge[]
   /** Both users of each merge, as they were before the batch. */
   readonly before: ReadonlyMap<number, UserWithAliases>
 }
@@ -53,7 +54,7 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<Resolved
   const stored = await findIdentitiesForUpdate(store, distinctIdentities(subjects))
   if (!stored) throw new UsersOvertaken()
   const graph = await buildGraph(store, subjects, stored)
-  const { merges, created, notFollowed } = graph
+  const { merges, created, notFollowed, userAt } = graph
   const before = await findUsersWithAliases(store, [...new Set(merges.flatMap(({ from, into }) => [from, into]))])
   const singleAliasUsers = graph.singleAliasUsers()
   const { users, formerSingleAliases } = await changedUsers(store, batch, graph)
@@ -65,7 +66,7 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<Resolved
   await mergeUsers(store, merges)
   const userOf = new Map(subjects.map((subject) => [subject, graph.userOf(subject)]))
   const customerOf = customersOf(batch, graph)
-  return { userOf, created, notFollowed, customerOf, singleAliasUsers, merges, before }
+  return { userOf, userAt, created, notFollowed, customerOf, singleAliasUsers, merges, before }
 }
 
 /** Builds the graph again, with limits, if a user would have more customer ids than a request may join. */

@@ -32,6 +32,7 @@ import { createStatistics } from './statistics/statistics.ts'
 import { createTemplateVersions } from './templates/template-versions.ts'
 import { addTemplateArchival, createTemplates } from './templates/templates.ts'
 import { createUncountedEvents } from './statistics/uncounted-events.ts'
+import { createAddressOptOuts } from './users/address-opt-outs.ts'
 import { createUserIdentities } from './users/user-identities.ts'
 import { createUsers } from './users/users.ts'
 import { addEventRetention, addJoinedCustomerIdsMax, createWorkspaces } from './workspaces/workspaces.ts'
@@ -57,6 +58,7 @@ export const MIGRATIONS: Migrations = {
   },
   '0009-receipt-warnings': addReceiptWarnings,
   '0010-joined-customer-ids-max': addJoinedCustomerIdsMax,
+  '0011-address-opt-outs': createAddressOptOuts,
 }
 
 /** Creates the tables of the first version. A later table needs a migration of its own. */

@@ -111,7 +111,7 @@ async function fillUsers(server: TestServer): Promise<void> {
 async function fillPreferences(server: TestServer): Promise<void> {
   const preferences = preferenceCalls(server)
   await preferences.set({ customer_id: 'anna', opt_in_status: 'OPTED_IN', categories: { Offers: true, News: false } })
-  await preferences.set({ customer_id: 'anna', opt_in_status: 'OPTED_OUT' })
+  await preferences.set({ email_id: 'anna@example.com', opt_in_status: 'OPTED_OUT' })
   await preferences.set({ customer_id: 'bea', opt_in_status: 'OPTED_IN', categories: { News: true } })
   await trackingOf(server).apply({
     type: 'event',

@@ -35,8 +35,11 @@ export interface PreferenceRequest {
   readonly categories?: { readonly [name: string]: boolean } | undefined
 }
 
-/** The cause of a change in a proof of consent: an API key, a link in an email, or a merge of two users. */
-export type ChangedBy = `key:${KeyTile}` | `link:${string}` | 'merge'
+/**
+ * The cause of a change in a proof of consent: an API key, a link in an email, a merge of two users, or an opted-out address that
+ * the user got.
+ */
+export type ChangedBy = `key:${KeyTile}` | `link:${string}` | 'merge' | 'address'
 
 /** One proof of consent. */
 export interface PreferenceChange {
@@ -45,7 +48,7 @@ export interface PreferenceChange {
   readonly number: number
   readonly at: number
   readonly by: ChangedBy
-  /** The caller's address; null for a merge. */
+  /** The caller's address; null if the pipeline made the change. */
   readonly ip: string | null
   readonly before: OptIn
   readonly after: OptIn
@@ -128,7 +131,8 @@ export function toOptIn({ status, categories }: Preference, names?: ReadonlySet<
   }
 }
 
-function leavesNone(categories: Preference['categories'], active: ReadonlySet<string>): boolean {
+/** Whether a user has decided on active categories, and is in none of them. */
+export function leavesNone(categories: Preference['categories'], active: ReadonlySet<string>): boolean {
   const current = Object.entries(categories).filter(([name]) => active.has(name))
   return current.length > 0 && current.every(([, [isIn]]) => !isIn)
 }

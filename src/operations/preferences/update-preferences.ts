@@ -1,6 +1,7 @@
 // Update User Email Opt-in Preferences: changes what users consented to, and stores a proof of it in the same durable transaction.
 import { Type, type Static } from 'typebox'
 import { AppError, DETAILS_MAX, NO_WARNINGS, type Fault, type Warning } from '../../core/app-error.ts'
+import { changeOptOut, NO_OPT_OUT, refusesAnything } from '../../core/users/address-opt-out.ts'
 import { memberPath } from '../../core/field-path.ts'
 import {
   changePreference,
@@ -10,6 +11,7 @@ import {
   type PreferenceChange,
   type PreferenceRequest,
 } from '../../core/users/preference.ts'
+import { addressKey, findOptOuts, lockOptOuts, removeOptOut, saveOptOut } from '../../store/users/address-opt-outs.ts'
 import {
   listPreferencesByEmail,
   lockPreferences,
@@ -66,7 +68,7 @@ export const updatePreferences = defineOperation({
     `the workspace. An address with more than ${inDigits(USERS_PER_EMAIL_MAX)} users is rejected with 409. An address ` +
     'with many users may be updated in portions: if the request fails, some may stay updated, and you can retry it. If a ' +
     'request sends `categories` and leaves at least one false and none true, the status becomes `OPTED_OUT` regardless ' +
-    'of `opt_in_status`. Every change is stored as a proof of consent.',
+    'of `opt_in_status`. An address that is opted out by `email_id` stays opted out for users who get it later. Every change is stored as a proof of consent.',
   group: 'Preferences',
   method: 'PUT',
   url: '/v1.0/opt-in-management/user-preferences',
@@ -185,13 +187,25 @@ async function changePortion(
   request: Request,
 ): Promise<number | undefined> {
   const { workspace } = request
+  await lockOptOuts(store, workspace.id)
   await lockPreferences(store, [workspace.id])
   const max = usersPerPortion(workspace)
   const users = await listPreferencesByEmail(store, workspace.id, emailKey, { before, max })
   // The users may have changed their address since they were counted. Success would then report a change that was not made.
   if (users.length === 0 && before === undefined) throw noSuchEmail()
+  // In the first transaction, so that users who get the address after it inherit the change.
+  if (before === undefined) await changeAddress(store, emailKey, request)
   await change(store, users, request)
   return users.length === max ? users.at(-1)?.userId : undefined
+}
+
+/** Changes the opt-out of an address, for users who get it later. */
+async function changeAddress(store: Store, emailKey: string, { workspace, body, now }: Request): Promise<void> {
+  const address = { workspaceId: workspace.id, emailKey }
+  const before = (await findOptOuts(store, [address])).get(addressKey(address)) ?? NO_OPT_OUT
+  const after = changeOptOut(before, toPreferenceRequest(body.user_preferences), now)
+  if (refusesAnything(after)) await saveOptOut(store, address, after)
+  else await removeOptOut(store, address)
 }
 
 async function change(store: Store, users: readonly NamedPreference[], request: Request): Promise<void> {

@@ -20,9 +20,14 @@ export interface NewCustomerId {
   readonly number: number
 }
 
+/** A merge, and the number of the subject that caused it. */
+export interface NumberedMerge extends Merge {
+  readonly number: number
+}
+
 export class IdentityGraph {
   /** In the order of the entries that caused them. */
-  readonly merges: Merge[] = []
+  readonly merges: NumberedMerge[] = []
   /** User → the subject it was created for. */
   readonly created = new Map<number, Subject>()
   /** For created and for stored users. */
@@ -35,8 +40,8 @@ export class IdentityGraph {
   readonly #storedKeys: ReadonlySet<string>
   /** The keys of identities that are new or were seen again. */
   readonly #changedKeys = new Set<string>()
-  /** Subject → its user when it was added. */
-  readonly #userAt = new Map<Subject, number>()
+  /** Subject → its user when it was added, who may have been merged since. */
+  readonly userAt = new Map<Subject, number>()
   /** User → the number of its customer ids. Undefined if every identifier is followed. */
   readonly #customerIds: Map<number, number> | undefined
   /** Merged user → the older user it was merged into, which may be merged itself. */
@@ -55,14 +60,14 @@ export class IdentityGraph {
   /** Gives all identities of a subject to one user. Merges the users who have any of them, or creates one. */
   add(subject: Subject): void {
     const identities = this.#followed(subject)
-    const userId = this.#mergeOwners(identities) ?? this.#create(subject)
-    this.#userAt.set(subject, userId)
+    const userId = this.#mergeOwners(identities, subject.number) ?? this.#create(subject)
+    this.userAt.set(subject, userId)
     for (const identity of identities) this.#give(identity, userId, subject)
   }
 
   /** The user of a subject that was added. */
   userOf(subject: Subject): number {
-    return this.survivorOf(this.#userAt.get(subject) as number)
+    return this.survivorOf(this.userAt.get(subject) as number)
   }
 
   /** The number of the customer id of a subject that was added; undefined when only other identities name it. */
@@ -167,7 +172,7 @@ export class IdentityGraph {
   }
 
   /** The user with these identities, after merging all users with one of them; undefined when they are all new. */
-  #mergeOwners(identities: readonly KeyedIdentity[]): number | undefined {
+  #mergeOwners(identities: readonly KeyedIdentity[], number: number): number | undefined {
     // The usual case.
     if (identities.length === 1) return this.#ownerOf(identities[0] as KeyedIdentity)
     const owners = new Set<number>()
@@ -177,7 +182,7 @@ export class IdentityGraph {
     }
     // The oldest survives: ids grow with the log, so the smallest was created first.
     const [oldest, ...others] = [...owners].toSorted((left, right) => left - right)
-    for (const from of others) this.#merge({ from, into: oldest as number })
+    for (const from of others) this.#merge({ from, into: oldest as number, number })
     return oldest
   }
 
@@ -186,7 +191,7 @@ export class IdentityGraph {
     return identity && this.survivorOf(identity.userId)
   }
 
-  #merge(merge: Merge): void {
+  #merge(merge: NumberedMerge): void {
     const { from, into } = merge
     this.merges.push(merge)
     this.#mergedInto.set(from, into)

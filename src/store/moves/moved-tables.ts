@@ -19,6 +19,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   preferences: 'data',
   preference_changes: 'data',
   erasures: 'data',
+  address_opt_outs: 'data',
   template_versions: 'data',
   templates: 'data',
   coupon_lists: 'data',

@@ -1,0 +1,163 @@
+// Settles the email preferences of users whom a batch changed, with a proof of each change: merges those of merged users, and gives
+// users who get an opted-out address its opt-out ("Opted-out addresses"). Does both in the order of the log, so that the outcome
+// does not depend on how the log is cut. Proofs of merged users stay under their former ids.
+import { isDeepStrictEqual } from 'node:util'
+import { inheritOptOut, type AddressOptOut } from '../core/users/address-opt-out.ts'
+import {
+  mergePreferences,
+  nothingSetFor,
+  recordChange,
+  toOptIn,
+  type ChangedBy,
+  type Preference,
+  type PreferenceChange,
+  type UserPreference,
+} from '../core/users/preference.ts'
+import { addressKey, findOptOuts, lockNewAddresses } from '../store/users/address-opt-outs.ts'
+import { findPreferences, lockPreferences, removePreferences, savePreferences } from '../store/users/preferences.ts'
+import type { Store } from '../store/store.ts'
+import type { Merge } from '../store/users/users.ts'
+import { findCategories } from '../store/workspaces/workspaces.ts'
+import type { NewAddress } from './apply-user-attributes.ts'
+import type { Batch } from './batch.ts'
+import type { ResolvedUsers } from './resolve-users.ts'
+import { TooMuchAtOnce } from './users-at-once.ts'
+import type { NumberedMerge } from './users/identity-graph.ts'
+
+/**
+ * The most characters of categories that users of a batch may inherit. A user's categories are written three times, with those of
+ * the proof.
+ */
+const INHERITED_CHARACTERS_MAX = 1024 * 1024
+
+interface SettleInput {
+  readonly users: Pick<ResolvedUsers, 'merges' | 'userOf' | 'userAt'>
+  /** The addresses that users got. */
+  readonly newAddresses: readonly NewAddress[]
+}
+
+/** Call it after the users and their addresses are stored. Throws TooMuchAtOnce. */
+export async function settlePreferences(store: Store, batch: Batch, input: SettleInput): Promise<void> {
+  const { merges } = input.users
+  const inheritances = await findInheritances(store, input)
+  if (merges.length === 0 && inheritances.length === 0) return
+  // A concurrent change of preferences has either committed by now, or will find the survivor.
+  const inheriting = inheritances.map(({ workspaceId }) => workspaceId)
+  await lockPreferences(store, [...workspacesOfMerges(batch, input), ...inheriting])
+  const involved = [...merges.flatMap(({ from, into }) => [from, into]), ...inheritances.map(({ userId }) => userId)]
+  const stored = await findPreferences(store, [...new Set(involved)])
+  if (stored.size === 0 && inheritances.length === 0) return
+  const categories = await findCategoriesOf(store, batch, inheriting)
+  const settlement = new Settlement(stored, batch.now)
+  for (const step of inLogOrder(merges, inheritances)) {
+    if ('optOut' in step) settlement.inherit(step, categories.get(step.workspaceId) as ReadonlySet<string>)
+    else settlement.merge(step)
+  }
+  await savePreferences(store, [...stored.values()], settlement.changes)
+  await removePreferences(
+    store,
+    merges.map(({ from }) => from),
+  )
+}
+
+/** A user who gets an address with an opt-out. */
+interface Inheritance {
+  readonly number: number
+  readonly workspaceId: string
+  /** The user at that entry, who may have been merged since. */
+  readonly userId: number
+  readonly optOut: AddressOptOut
+}
+
+/** Locks the new addresses. An opt-out that commits later finds the users who have got them. */
+async function findInheritances(store: Store, { users, newAddresses }: SettleInput): Promise<Inheritance[]> {
+  if (newAddresses.length === 0) return []
+  await lockNewAddresses(
+    store,
+    newAddresses.map(({ subject }) => subject.workspaceId),
+  )
+  const addresses = newAddresses.map(({ subject: { workspaceId }, emailKey }) => ({ workspaceId, emailKey }))
+  const optOuts = await findOptOuts(store, addresses)
+  if (optOuts.size === 0) return []
+  return newAddresses.flatMap(({ subject, emailKey }) => {
+    const { number, workspaceId } = subject
+    const optOut = optOuts.get(addressKey({ workspaceId, emailKey }))
+    const userId = users.userAt.get(subject)
+    return optOut && userId !== undefined ? [{ number, workspaceId, userId, optOut }] : []
+  })
+}
+
+/** The workspaces of the entries whose users survived a merge. */
+function workspacesOfMerges({ entries }: Batch, { users: { merges, userOf } }: SettleInput): string[] {
+  if (merges.length === 0) return []
+  const survivors = new Set(merges.map(({ into }) => into))
+  const subjects = entries.flatMap((read) => read.subjects)
+  const concerned = subjects.filter((subject) => survivors.has(userOf.get(subject) ?? -1))
+  return concerned.map(({ workspaceId }) => workspaceId)
+}
+
+/** Workspace → its active categories. Throws TooMuchAtOnce, but not for a single entry. */
+async function findCategoriesOf(
+  store: Store,
+  { entries }: Batch,
+  workspaceIds: readonly string[],
+): Promise<Map<string, ReadonlySet<string>>> {
+  const categories = new Map<string, ReadonlySet<string>>()
+  for (const id of new Set(workspaceIds)) categories.set(id, await findCategories(store, id))
+  const charactersOf = (id: string) => [...(categories.get(id) ?? [])].reduce((sum, name) => sum + name.length, 0)
+  const characters = workspaceIds.reduce((sum, id) => sum + charactersOf(id), 0)
+  if (entries.length > 1 && characters > INHERITED_CHARACTERS_MAX) throw new TooMuchAtOnce()
+  return categories
+}
+
+/** An entry merges its users before it changes their address. */
+function inLogOrder(
+  merges: readonly NumberedMerge[],
+  inheritances: readonly Inheritance[],
+): (NumberedMerge | Inheritance)[] {
+  return [...merges, ...inheritances].toSorted((left, right) => left.number - right.number)
+}
+
+/** Changes the preferences in `stored`, and collects the proofs. */
+class Settlement {
+  readonly changes: PreferenceChange[] = []
+  readonly #stored: Map<number, UserPreference>
+  readonly #now: number
+
+  constructor(stored: Map<number, UserPreference>, now: number) {
+    this.#stored = stored
+    this.#now = now
+  }
+
+  merge({ from, into }: Merge): void {
+    const younger = this.#stored.get(from)
+    if (!younger) return
+    const survivor = this.#preferenceOf(into)
+    // The proofs of both users are read as one history, in which the next proofs of the survivor must come last.
+    const lastChange = Math.max(survivor.lastChange, younger.lastChange)
+    this.#change({ ...survivor, lastChange }, mergePreferences(survivor.preference, younger.preference), 'merge')
+    this.#stored.delete(from)
+  }
+
+  inherit({ userId, optOut }: Inheritance, activeCategories: ReadonlySet<string>): void {
+    const before = this.#preferenceOf(userId)
+    this.#change(before, inheritOptOut(before.preference, optOut, activeCategories), 'address')
+  }
+
+  #preferenceOf(userId: number): UserPreference {
+    return this.#stored.get(userId) ?? nothingSetFor(userId)
+  }
+
+  /** Adds a proof if the preferences look different after the change. */
+  #change(before: UserPreference, after: Preference, by: ChangedBy): void {
+    const { userId, lastChange } = before
+    if (isDeepStrictEqual(toOptIn(after), toOptIn(before.preference))) {
+      this.#stored.set(userId, { userId, preference: after, lastChange })
+      return
+    }
+    const updatedAt = Math.max(this.#now, after.updatedAt ?? this.#now)
+    const { current, change } = recordChange(before, { ...after, updatedAt }, { by, ip: null })
+    this.#stored.set(userId, current)
+    this.changes.push(change)
+  }
+}
