@@ -1,7 +1,7 @@
 // The table of opted-out email addresses. An address is in it while a request that named it refuses anything.
 import type { AddressOptOut } from '../../core/users/address-opt-out.ts'
 import type { OptInStatus } from '../../core/users/preference.ts'
-import { parseJsonText } from '../../core/parse-json.ts'
+import { parseJsonText } from '../../core/json/parse-json.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
