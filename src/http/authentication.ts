@@ -64,13 +64,16 @@ export class Authentication {
   }
 
   /**
-   * The key or workspace may be newer than the cache. Queries the database whether the key or the workspace is wrong, so that both
-   * failures take equally long.
+   * The key or workspace may be newer than the cache. The work is the same whether the key or the workspace is wrong, so that both
+   * failures take equally long. An address that failed too often causes no query: its attempts wait for the next one of the timer.
+   * At most one attempt waits for each connection.
    */
   async #askAgain({ user, keyHash, isTried }: Attempt, address: () => string, now: number): Promise<Caller> {
-    const caller = toCaller(await this.#registry.reload(user), keyHash)
+    const blockedSeconds = isTried ? this.#failures.blockedSeconds(address(), now) : undefined
+    await (blockedSeconds === undefined ? this.#registry.refreshShared() : this.#registry.awaitRefresh())
+    const caller = toCaller(this.#registry.get(user), keyHash)
     if (caller) return caller
-    const retryAfterSeconds = isTried ? this.#failures.add(address(), now) : undefined
+    const retryAfterSeconds = blockedSeconds ?? (isTried ? this.#failures.add(address(), now) : undefined)
     if (retryAfterSeconds === undefined) {
       throw new AppError('unauthorized', CREDENTIALS_NEEDED)
     }
@@ -106,16 +109,27 @@ class FailureCount {
   #minute = 0
   readonly #counts = new Map<string, number>()
 
-  /** Counts one failure; returns the seconds until the next minute once there are too many. */
+  /** The seconds until the next minute, if the address failed too often in this one. */
+  blockedSeconds(address: string, now: number): number | undefined {
+    const { count, minute } = this.#find(address, now)
+    if (count < FAILURES_PER_MINUTE_MAX) return undefined
+    return Math.max(1, Math.ceil(((minute + 1) * MINUTE_MS - now) / 1000))
+  }
+
+  /** Counts one failure, unless there were too many before it: then returns the same as `blockedSeconds`. */
   add(address: string, now: number): number | undefined {
+    const blockedSeconds = this.blockedSeconds(address, now)
+    const { key, count } = this.#find(address, now)
+    if (blockedSeconds === undefined) this.#counts.set(key, count + 1)
+    return blockedSeconds
+  }
+
+  #find(address: string, now: number) {
     const minute = Math.floor(now / MINUTE_MS)
     if (minute !== this.#minute) this.#counts.clear()
     this.#minute = minute
     const isCounted = this.#counts.has(address) || this.#counts.size < ADDRESSES_COUNTED_MAX
     const key = isCounted ? address : OTHER_ADDRESSES
-    const count = (this.#counts.get(key) ?? 0) + 1
-    this.#counts.set(key, count)
-    if (count <= FAILURES_PER_MINUTE_MAX) return undefined
-    return Math.max(1, Math.ceil(((minute + 1) * MINUTE_MS - now) / 1000))
+    return { key, count: this.#counts.get(key) ?? 0, minute }
   }
 }

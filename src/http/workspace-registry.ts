@@ -1,14 +1,15 @@
 // Caches all workspaces, so that requests need no query for authentication. Changes of other processes arrive by their revision
-// within `REFRESH_MS`. Before a request is refused for its key or a field, the database is queried.
+// within `REFRESH_MS`. Before a request is refused for its key or a field, the database is asked for changes. That query does not
+// depend on the request: it is shared by all that wait, and takes equally long whether a workspace exists or not.
 import { setTimeout as pause } from 'node:timers/promises'
 import { KEY_TILES } from '../core/accounts/credential.ts'
 import { listChangedSettings } from '../core/workspace.ts'
 import type { Database } from '../store/store.ts'
-import { findWorkspace, listWorkspacesChangedSince, type StoredWorkspace } from '../store/workspaces/workspaces.ts'
+import { listWorkspacesChangedSince, type StoredWorkspace } from '../store/workspaces/workspaces.ts'
 
 /** Well below the second after which a replaced key must fail. */
 export const REFRESH_MS = 400
-/** The longest wait of a request between two of these reads. */
+/** The longest wait of `refreshSoon`. */
 const SOON_MS_MAX = 1_000
 
 export interface RegistryListeners {
@@ -24,6 +25,8 @@ export class WorkspaceRegistry {
   #revision = 0
   #running: Promise<void> | undefined
   #next: Promise<void> | undefined
+  /** For callers that wait for the timer; undefined if there are none. */
+  #scheduled: PromiseWithResolvers<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #onChange: RegistryListeners['onChange'] = () => {}
 
@@ -37,10 +40,14 @@ export class WorkspaceRegistry {
     this.#onChange = onChange
     let isFailing = false
     const again = async () => {
+      const waiting = this.#scheduled
+      this.#scheduled = undefined
       try {
         await this.refresh()
+        waiting?.resolve()
         isFailing = false
       } catch (error) {
+        waiting?.reject(error)
         if (!isFailing) onError(error)
         isFailing = true
       }
@@ -59,20 +66,24 @@ export class WorkspaceRegistry {
     return this.#workspaces.get(id)
   }
 
-  /** Queries one workspace, because it or its key may be new. */
-  async reload(id: string): Promise<StoredWorkspace | undefined> {
-    const stored = await findWorkspace(this.#database, id)
-    if (stored) this.#keep(stored)
-    return stored
+  /**
+   * Resolves when everything committed before this call is cached; rejects if the database does not answer. All callers in one turn
+   * of the event loop, or during a running query, share the next query.
+   */
+  refreshShared(): Promise<void> {
+    this.#next ??= this.#refreshNext()
+    return this.#next
   }
 
-  /**
-   * As `refresh`, but resolves after a second even if the database has not answered. All callers in one turn of the event loop, or
-   * during a running query, share the next query.
-   */
+  /** The same, but resolves after a second even if the database has not answered. */
   refreshSoon(): Promise<void> {
-    this.#next ??= Promise.race([this.#refreshNext(), pause(SOON_MS_MAX, undefined, { ref: false })])
-    return this.#next
+    return Promise.race([this.refreshShared(), pause(SOON_MS_MAX, undefined, { ref: false })])
+  }
+
+  /** The same as `refreshShared`, but without a query of its own: waits up to `REFRESH_MS` for the query of the timer. */
+  awaitRefresh(): Promise<void> {
+    this.#scheduled ??= Promise.withResolvers()
+    return this.#scheduled.promise
   }
 
   async #refreshNext(): Promise<void> {
@@ -89,7 +100,7 @@ export class WorkspaceRegistry {
     }
   }
 
-  /** A reload and a refresh may overtake each other; the newer revision stays. */
+  /** Two refreshes may overtake each other; the newer revision stays. */
   #keep(stored: StoredWorkspace): void {
     const cached = this.#workspaces.get(stored.workspace.id)
     if (cached && cached.revision > stored.revision) return

@@ -14,7 +14,7 @@ import {
 import { Authentication, readBasic } from '../../src/http/authentication.ts'
 import { REFRESH_MS, WorkspaceRegistry } from '../../src/http/workspace-registry.ts'
 import { meddled } from '../support/meddled-store.ts'
-import { recordQueries } from '../support/record-queries.ts'
+import { recordQueries, watchRows } from '../support/record-queries.ts'
 import {
   expectRefusal,
   startServer,
@@ -113,22 +113,35 @@ describeEachStore('Authentication', (kind) => {
     )
   })
 
-  it('queries the database once for every kind of failure, so that all take equally long', async () => {
-    const headers = failures.map(([, header]) => header(server.workspace.dataKey, 'x'))
-    for (const header of headers) {
+  it('sends the same query for every kind of failure, so that all take equally long', async () => {
+    const sent = new Set<string>()
+    for (const [, header] of failures) {
       const queries = await recordQueries(server.database, async (store) => {
-        const authentication = new Authentication(new WorkspaceRegistry({ ...server.database, query: store.query }))
-        await expect(authentication.authenticate(readBasic(header), () => '192.0.2.1', 0)).rejects.toThrow(
+        const registry = new WorkspaceRegistry({ ...server.database, query: store.query })
+        const attempt = readBasic(header(server.workspace.dataKey, 'x'))
+        await expect(new Authentication(registry).authenticate(attempt, () => '192.0.2.1', 0)).rejects.toThrow(
           'Authorization',
         )
       })
+      sent.add(JSON.stringify(queries.map((query) => query.compile()).map(({ sql, parameters }) => [sql, parameters])))
       expect(queries).toHaveLength(1)
     }
+    expect(sent.size).toBe(1)
+  })
+
+  it('sends one query for all failures at the same time', async () => {
+    const queries = await recordQueries(server.database, async (store) => {
+      const authentication = new Authentication(new WorkspaceRegistry({ ...server.database, query: store.query }))
+      const fail = (user: string) => authentication.authenticate(readBasic(basic(user, 'x')), () => '192.0.2.1', 0)
+      const outcomes = await Promise.allSettled(['main', 'nobody', 'main', 'nowhere'].map(fail))
+      expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true)
+    })
+    expect(queries).toHaveLength(1)
   })
 
   it('counts failures of addresses beyond ten thousand a minute together', async () => {
-    const registry = Object.assign(new WorkspaceRegistry(server.database), { reload: async () => undefined })
-    const authentication = new Authentication(registry)
+    const nothingNew = { refreshShared: async () => {}, awaitRefresh: async () => {} }
+    const authentication = new Authentication(Object.assign(new WorkspaceRegistry(server.database), nothingNew))
     const attempt = readBasic(basic('main', 'wrong'))
     const fail = async (address: string) => {
       const failing = Promise.resolve(authentication.authenticate(attempt, () => address, 0))
@@ -210,7 +223,7 @@ describeEachStore('Authentication', (kind) => {
       await registry.refresh()
     })
     const registry = new WorkspaceRegistry(changing)
-    await registry.reload(id)
+    await registry.refresh()
     expect(registry.get(id)?.workspace.suspended).toBe(true)
   })
 
@@ -310,6 +323,31 @@ describeEachStore('Failed authentication from one address', (kind) => {
     expect(new Set((await Promise.all(failures)).map(({ status }) => status))).toEqual(new Set([401]))
     expectRefusal(await read('wrong', from), 429, 'rate_limited')
     expectRefusal(await read(undefined, from), 401, 'unauthorized')
+  })
+
+  it('queries the database no more after 100 failures, and yet accepts a key that another process made just now', async () => {
+    const elsewhere = await openTestDatabase(server)
+    const { database, rowsOfQueries } = watchRows(elsewhere)
+    const registry = new WorkspaceRegistry(database)
+    const authentication = new Authentication(registry)
+    const authenticate = (user: string, key: string) =>
+      authentication.authenticate(readBasic(basic(user, key)), () => '192.0.2.1', minute)
+    for (let count = 0; count < FAILURES_PER_MINUTE; count++) {
+      await expect(authenticate('main', 'wrong')).rejects.toMatchObject({ code: 'unauthorized' })
+    }
+    const before = rowsOfQueries.length
+    const attempts = [authenticate('main', 'wrong'), authenticate('nobody', 'wrong')].map((attempt) =>
+      expect(attempt).rejects.toMatchObject({ code: 'rate_limited' }),
+    )
+    const made = await createWorkspace(elsewhere, `made-for-${kind}`, {}, Date.now())
+    const accepted = authenticate(made.id, made.dataKey)
+    // Reads everything, and later what changed, no matter what is tried.
+    await registry.start(() => {})
+    await Promise.all(attempts)
+    expect(await accepted).toMatchObject({ workspace: { id: made.id } })
+    registry.stop()
+    expect(rowsOfQueries).toHaveLength(before + 2)
+    await elsewhere.close()
   })
 
   const alike: [name: string, from: (attempt: number) => string][] = [
