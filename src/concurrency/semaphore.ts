@@ -19,15 +19,17 @@ export interface AcquireOptions {
   readonly waitingPerKeyMax?: number | undefined
 }
 
-type Start = () => void
+type Turn = PromiseWithResolvers<void>
 
 export class Semaphore {
   readonly #options: SemaphoreOptions
   #taken = 0
   #waiting = 0
+  /** Creates the error for callers without a slot once nobody may wait any more. */
+  #closedBy: (() => Error) | undefined
   readonly #takenOf = new Map<string, number>()
   /** The waiting callers of each key, in order of arrival. The key whose turn is next is first. */
-  readonly #queues = new Map<string, Set<Start>>()
+  readonly #queues = new Map<string, Set<Turn>>()
 
   constructor(options: SemaphoreOptions) {
     this.#options = options
@@ -54,17 +56,29 @@ export class Semaphore {
   async acquire(key: string, { waitMs, waitingPerKeyMax }: AcquireOptions = {}): Promise<void> {
     if (this.tryAcquire(key)) return
     const { refusal, waitingMax = Infinity, waitingPerKeyMax: ofKeyMax = Infinity } = this.#options
+    if (this.#closedBy) throw this.#closedBy()
     const queue = this.#queues.get(key) ?? new Set()
     if (this.#waiting >= waitingMax || queue.size >= (waitingPerKeyMax ?? ofKeyMax)) throw refusal()
     const turn = Promise.withResolvers<void>()
-    this.#queues.set(key, queue.add(turn.resolve))
+    this.#queues.set(key, queue.add(turn))
     this.#waiting++
     if (waitMs === undefined) return turn.promise
     const late = setTimeout(() => {
-      this.#leave(key, queue, turn.resolve)
+      this.#leave(key, queue, turn)
       turn.reject(refusal())
     }, waitMs)
     return turn.promise.finally(() => clearTimeout(late))
+  }
+
+  /** From now on nobody waits: rejects the callers that do, and later ones without a free slot, with `refusal`. */
+  close(refusal: () => Error): void {
+    this.#closedBy = refusal
+    for (const [key, queue] of this.#queues) {
+      for (const turn of queue) {
+        this.#leave(key, queue, turn)
+        turn.reject(refusal())
+      }
+    }
   }
 
   /** Returns a slot. A waiting caller gets it at once, so that no later caller can take it first. */
@@ -72,22 +86,22 @@ export class Semaphore {
     this.#take(key, -1)
     for (const [next, queue] of this.#queues) {
       if (!this.#hasSlot(next)) continue
-      const [start] = queue
-      if (start) this.#start(next, queue, start)
+      const [turn] = queue
+      if (turn) this.#start(next, queue, turn)
       return
     }
   }
 
-  #start(key: string, queue: Set<Start>, start: Start): void {
-    this.#leave(key, queue, start)
+  #start(key: string, queue: Set<Turn>, turn: Turn): void {
+    this.#leave(key, queue, turn)
     // Moves the key behind the others.
     if (this.#queues.delete(key)) this.#queues.set(key, queue)
     this.#take(key, 1)
-    start()
+    turn.resolve()
   }
 
-  #leave(key: string, queue: Set<Start>, start: Start): void {
-    queue.delete(start)
+  #leave(key: string, queue: Set<Turn>, turn: Turn): void {
+    queue.delete(turn)
     this.#waiting--
     if (queue.size === 0) this.#queues.delete(key)
   }

@@ -90,6 +90,16 @@ export function toShownWarnings(warnings: readonly Warning[]): Fault[] {
   return warnings.slice(0, WARNINGS_MAX).map(({ field, problem }) => ({ field: shortenMiddle(field), problem }))
 }
 
+/** Refuses what a stopping server did not begin. */
+export function serverStops(): AppError {
+  return new AppError('unavailable', 'The server is stopping. Retry after 1 second.', [], 1)
+}
+
+/** Ends a request before it is executed, because nobody would get its answer. */
+export function callerLeft(): AppError {
+  return new AppError('invalid_request', 'The caller left before the request was executed.')
+}
+
 /** Makes the compiler check that a `switch` over a union is complete. */
 export function assertNever(value: never): never {
   throw new Error(`unexpected value: ${JSON.stringify(value)}`)

@@ -22,7 +22,7 @@ export interface HttpLimits {
   readonly unsentBytesMax: number
   /** How old an unsent answer must be before it is given up to make room for another. */
   readonly unsentPatienceMs: number
-  /** How long a stopping process waits for unread answers and incomplete requests. */
+  /** How long a stopping process waits for unread answers, and for requests that are incomplete or queued. */
   readonly stopStalledMs: number
   /** How often deadlines are checked: every time above is exact to within this. */
   readonly sweepEveryMs: number

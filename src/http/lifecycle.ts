@@ -1,7 +1,7 @@
 // The lifecycle of every request to an operation, and the order of refusals: authentication, suspension, credential and workspace,
 // limit, media type, size, JSON, fields. Track Events takes its limit after the JSON, because its units are its events. It must not
 // know how a request travels: it sees a RequestContext, never Fastify or a socket.
-import { AppError, invalidRequest, type Fault } from '../core/app-error.ts'
+import { AppError, callerLeft, invalidRequest, type Fault } from '../core/app-error.ts'
 import { isSufficient } from '../core/accounts/credential.ts'
 import {
   BODY_BYTES_MAX,
@@ -123,7 +123,18 @@ export async function carryOut(context: RequestContext, binding: RouteBinding, b
 function runOperation(context: RequestContext, binding: RouteBinding, sent: SentInput): Promise<unknown> {
   const checked = checkInput(context, binding, sent)
   if (checked.faults.length > 0) return runOrRefuse(context, binding, sent, checked)
-  return binding.operation.handle(checked.input, binding.lifecycle.parts)
+  return handle(context, binding, checked.input)
+}
+
+/** Begins nothing for a connection that has ended: neither the operation nor later what waits in its queue. Not async, as above. */
+function handle(
+  context: RequestContext,
+  { operation, lifecycle: { parts } }: RouteBinding,
+  input: Input,
+): Promise<unknown> {
+  if (context.isEnded) throw callerLeft()
+  const queue = parts.queue.whileWanted(() => !context.isEnded)
+  return operation.handle(input, { ...parts, queue })
 }
 
 type Input = OperationRequest<RequestFields, RequestFields, unknown>
@@ -154,7 +165,7 @@ async function runOrRefuse(
     if (refusal) throw refusal
   }
   const { input, faults } = isNewer ? checkInput(context, binding, sent) : checked
-  if (faults.length === 0) return operation.handle(input, lifecycle.parts)
+  if (faults.length === 0) return handle(context, binding, input)
   const stored = (await operation.storedFaults?.(input, lifecycle.parts.database)) ?? []
   throw invalidRequest([...faults, ...stored])
 }

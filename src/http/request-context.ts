@@ -18,6 +18,8 @@ export interface RequestContext {
   /** Set by `admit`, before the body is read. */
   caller: Caller | undefined
   receivedAt: number
+  /** Whether the connection has ended, so that nobody would get an answer. */
+  readonly isEnded: boolean
   /** The caller's own address, as reported by trusted proxies. */
   callerAddress(): string
   /** Sets a header of the response, replacing its earlier value. */

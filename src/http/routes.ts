@@ -55,6 +55,10 @@ class FastifyContext implements RequestContext {
     return this.#raw.headersDistinct[name] ?? []
   }
 
+  get isEnded(): boolean {
+    return !this.#reply.request.raw.socket.writable
+  }
+
   callerAddress(): string {
     return this.#callerAddress
   }

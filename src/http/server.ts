@@ -135,8 +135,12 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   reportRequests(app, options.diagnostics)
   for (const binding of bindings) addOperation(app, binding)
   const isAwaited = (socket: Socket) => fastPath?.isAwaited(socket) || brokenRequests.isAwaited(socket)
-  const closeStalled = () => connections.closeStalled(isAwaited)
-  app.addHook('preClose', () => prepareToClose(app.server, { closeStalled, fastPath }, options))
+  const giveUpStalled = () => {
+    connections.closeStalled(isAwaited)
+    options.parts.queue.close()
+    options.parts.responseMemory.close()
+  }
+  app.addHook('preClose', () => prepareToClose(app.server, { giveUpStalled, fastPath }, options))
   fastPath?.serve(app.server)
   connections.follow(app.server)
   answerUnusual(app.server, brokenRequests)
@@ -267,11 +271,12 @@ function addOperation(app: FastifyInstance, binding: RouteBinding): void {
  * `/readyz` gets time to send requests elsewhere; otherwise requests that are on their way get a moment to arrive.
  *
  * After that, Node closes idle connections once, and would wait `KEEP_ALIVE_TIMEOUT_MS` for those that become idle later. So those
- * are closed here, and after `stopStalledMs` also those with an unread answer or an incomplete request.
+ * are closed here, and after `stopStalledMs` also those with an unread answer or an incomplete request. Requests that still wait in
+ * a queue then are refused: their clients may be gone, and together they may take longer than the process has.
  */
 async function prepareToClose(
   server: Server,
-  { closeStalled, fastPath }: { readonly closeStalled: () => void; readonly fastPath: FastPath | undefined },
+  { giveUpStalled, fastPath }: { readonly giveUpStalled: () => void; readonly fastPath: FastPath | undefined },
   { readiness, drainMs, limits }: HttpOptions,
 ): Promise<void> {
   readiness.stop()
@@ -281,7 +286,7 @@ async function prepareToClose(
   const closeWhatCan = () => {
     server.closeIdleConnections()
     fastPath?.closeIdle()
-    if (performance.now() >= patientUntil) closeStalled()
+    if (performance.now() >= patientUntil) giveUpStalled()
   }
   const timer = setInterval(closeWhatCan, CLOSE_IDLE_EVERY_MS).unref()
   server.once('close', () => clearInterval(timer))

@@ -1,5 +1,5 @@
 // The error `unavailable` of a log that may work again soon, and the check of what may wait for its commit.
-import { AppError } from '../core/app-error.ts'
+import { AppError, serverStops } from '../core/app-error.ts'
 import type { NewEntry, WaitingBounds } from './event-log.ts'
 
 const RETRY_AFTER_SECONDS = 1
@@ -17,7 +17,7 @@ interface Waiting {
 
 /** Why a log refuses an entry; undefined if it accepts it. */
 export function findRefusal(entry: NewEntry, waiting: Waiting, bounds: WaitingBounds): AppError | undefined {
-  if (waiting.isClosed) return unavailable('The server is stopping. Retry after 1 second.')
+  if (waiting.isClosed) return serverStops()
   if (waiting.entries >= bounds.entries || waiting.bytes + entry.body.byteLength > bounds.bytes) {
     return unavailable('Too many requests are waiting for the log. Retry after 1 second.')
   }

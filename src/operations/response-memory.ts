@@ -1,7 +1,7 @@
 // Limits the memory of responses while they are prepared: of each response, and of all responses of this process together. It does
 // not limit responses that are being sent: `http/http-limits.ts` does.
 import { Semaphore } from '../concurrency/semaphore.ts'
-import { AppError } from '../core/app-error.ts'
+import { AppError, serverStops } from '../core/app-error.ts'
 
 /**
  * Bytes of one response. The largest campaign that the limits allow takes 63 MiB (see `SERIES_PER_CAMPAIGN_MAX`), so any campaign
@@ -31,6 +31,11 @@ export class ResponseMemory {
   /** Prepares large responses one at a time; workspaces take turns. Rejects with AppError `unavailable` if too many wait. */
   prepareLarge<Result>(workspaceId: string, prepare: () => Promise<Result>): Promise<Result> {
     return this.#large.run(workspaceId, prepare)
+  }
+
+  /** From now on no response waits: refuses those that do, and later ones that would. */
+  close(): void {
+    this.#large.close(serverStops)
   }
 
   #reserve(bytes: number): void {

@@ -14,7 +14,7 @@ import { basic, environmentOf, startServing, type FirstWorkspace } from '../supp
 import { RawConnection } from '../support/raw-http.ts'
 import { startServer, until, type TestServer } from '../support/server.ts'
 import { describeOnPostgres, makeLocation, openTestDatabase } from '../support/stores.ts'
-import { newTemplate, TEMPLATES } from '../support/calls/template-calls.ts'
+import { newTemplate, SEARCH, TEMPLATES } from '../support/calls/template-calls.ts'
 import { trackingOf } from '../support/calls/tracking.ts'
 
 /** Far less than the time for which an idle connection stays open. */
@@ -97,6 +97,43 @@ it('a stopping server does not wait long for incomplete requests', async () => {
   )
   await expect(server.stop()).resolves.toBeUndefined()
   for (const connection of connections) await until('the connection is closed', () => connection.isEnded)
+})
+
+/** The turn in which a server searches the templates of a workspace, one request at a time. */
+const searchesOf = ({ workspace }: TestServer) => `templates ${workspace.id}`
+
+/** A search on a connection of its own; `behind` follows it at once. */
+async function beginSearch({ url, workspace: { id, dataKey } }: TestServer, behind = '') {
+  const connection = await RawConnection.open(url)
+  const body = '{"page":1,"entries":1}'
+  const headers = `host: x\r\nauthorization: ${basic(id, dataKey)}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n`
+  await connection.write(`POST ${SEARCH} HTTP/1.1\r\n${headers}\r\n${body}${behind}`)
+  return connection
+}
+
+it('a stopping server refuses requests that wait in a queue for long, although their clients may have left', async () => {
+  const server = await startServer('sqlite', {}, { httpLimits: { stopStalledMs: 50 } })
+  const turn = Promise.withResolvers<void>()
+  const held = server.queue.run(searchesOf(server), () => turn.promise)
+  const [waiting, left, pipelined] = await Promise.all([
+    beginSearch(server),
+    beginSearch(server),
+    beginSearch(server, `GET ${PAGE} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(PAGES)),
+  ])
+  // When this is answered, the server has read what came before.
+  await server.call('GET', '/healthz')
+  left.close()
+  pipelined.close()
+  const stopped = server.stop()
+  const refused = await waiting.nextAnswer()
+  expect([refused.status, refused.headers.get('retry-after'), refused.body]).toEqual([
+    503,
+    '1',
+    expect.stringContaining('The server is stopping.'),
+  ])
+  await stopped
+  turn.resolve()
+  await held
 })
 
 it('a stopping server ignores requests after one that it refuses before the body, which ends the connection', async () => {

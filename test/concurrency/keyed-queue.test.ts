@@ -55,3 +55,31 @@ it('lets as many tasks wait as the caller specifies', async () => {
   running.open()
   expect(await Promise.all(taken)).toEqual(['running', 'running'])
 })
+
+it('does not begin a task that is no longer wanted at its turn', async () => {
+  const queue = new KeyedQueue()
+  const running = gated([], 'running')
+  let isWanted = true
+  const noted: string[] = []
+  const first = queue.run('a', running.work)
+  const unwanted = queue.whileWanted(() => isWanted).run('a', gated(noted, 'unwanted').work)
+  const wanted = queue.run('a', async () => void noted.push('wanted'))
+  isWanted = false
+  running.open()
+  await first
+  await expect(unwanted).rejects.toMatchObject({ code: 'invalid_request' })
+  await wanted
+  expect(noted).toEqual(['wanted'])
+})
+
+it('refuses tasks that wait once it is closed, and finishes those that run', async () => {
+  const queue = new KeyedQueue()
+  const running = gated([], 'running')
+  const taken = [queue.run('a', running.work), queue.run('b', running.work)]
+  const waiting = ['a', 'a', 'b'].map((key) => queue.run(key, running.work))
+  queue.close()
+  const late = queue.run('a', running.work)
+  for (const refused of [...waiting, late]) await expect(refused).rejects.toMatchObject({ code: 'unavailable' })
+  running.open()
+  expect(await Promise.all(taken)).toEqual(['running', 'running'])
+})

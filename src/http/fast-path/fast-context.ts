@@ -15,10 +15,16 @@ export function trustIn(proxies: readonly string[]): TrustedProxy | undefined {
   return proxies.length > 0 ? proxyAddr.compile([...proxies]) : undefined
 }
 
-/** `address`: that of the other end of the connection. */
+/** The connection of a request. */
+export interface RequestConnection {
+  /** Of the other end. */
+  readonly address: string
+  readonly socket: { readonly writable: boolean }
+}
+
 export class FastContext implements RequestContext {
   readonly #head: RequestHead<unknown>
-  readonly #address: string
+  readonly #connection: RequestConnection
   readonly #trusted: TrustedProxy | undefined
   readonly requestId = newRequestId()
   readonly method: string
@@ -32,9 +38,9 @@ export class FastContext implements RequestContext {
   readonly #names: string[] = []
   readonly #lines: string[] = []
 
-  constructor(head: RequestHead<unknown>, address: string, trusted: TrustedProxy | undefined) {
+  constructor(head: RequestHead<unknown>, connection: RequestConnection, trusted: TrustedProxy | undefined) {
     this.#head = head
-    this.#address = address
+    this.#connection = connection
     this.#trusted = trusted
     this.method = head.method
     this.url = head.url
@@ -58,9 +64,13 @@ export class FastContext implements RequestContext {
     return value === undefined ? [] : [value]
   }
 
+  get isEnded(): boolean {
+    return !this.#connection.socket.writable
+  }
+
   callerAddress(): string {
     const { headers } = this
-    const ip = this.#address
+    const ip = this.#connection.address
     if (!this.#trusted) return callerAddress({ ip })
     // `proxyAddr` reads nothing else of a request.
     const ips = proxyAddr.all({ headers, socket: { remoteAddress: ip } } as IncomingMessage, this.#trusted)

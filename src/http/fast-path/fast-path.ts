@@ -130,7 +130,7 @@ export class FastPath implements FastConnectionOwner<RouteBinding> {
   }
 
   async #answer(connection: FastConnection<RouteBinding>, { head, body }: WholeRequest<RouteBinding>): Promise<void> {
-    const context = new FastContext(head, connection.address, this.#trusted)
+    const context = new FastContext(head, connection, this.#trusted)
     const carried: Carried = { context, binding: head.target, refusal: null }
     const { status, headers, text } = await this.#carryOut(carried, body).catch((error: unknown) =>
       this.#refuse(error, connection, carried),

@@ -4,13 +4,14 @@ import { channel } from 'node:diagnostics_channel'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
+import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { LOG_FILE } from '../../../src/log/open-log.ts'
 import { RawConnection, type RawAnswer } from '../../support/raw-http.ts'
 import { startServer, until, type StartOptions, type TestServer, type TestWorkspace } from '../../support/server.ts'
-import { eventOf, requestOf, type Head } from './simple-requests.ts'
-import { describeEachStore } from '../../support/stores.ts'
+import { EVENTS, eventOf, requestOf, type Head } from './simple-requests.ts'
+import { describeEachStore, describeOnPostgres, openTestDatabase } from '../../support/stores.ts'
 import { countAccepted } from '../../support/calls/tracking.ts'
 
 describeEachStore('A simple request', (kind) => {
@@ -375,5 +376,38 @@ describe('On the fast path', () => {
     await until('it is counted as unanswered', async () => (await countAnswers(499)) === 1)
     expect(await countAnswers(400)).toBe(sent - 1)
     await stop()
+  })
+})
+
+describeOnPostgres('A request whose client leaves before its operation begins', () => {
+  it.each([
+    ['on the fast path', {}],
+    ['in the server of Node', { 'proxy-connection': 'keep-alive' }],
+  ])('is not executed %s', async (_where, headers) => {
+    const server = await startServer('postgres')
+    const elsewhere = await openTestDatabase(server)
+    const authorization = `Basic ${btoa(`main:${server.workspace.dataKey}`)}`
+    const request = requestOf({ headers: { authorization, ...headers } })
+    const connection = await RawConnection.open(server.url)
+    await connection.write(request)
+    expect((await connection.nextAnswer()).status).toBe(200)
+    await elsewhere.write(async ({ query }) => {
+      // The request waits until it can take its unit.
+      await sql`lock table limit_windows`.execute(query)
+      await connection.write(request)
+      await until('it waits', async () => {
+        const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event = 'relation'`
+        return (await waiting.execute(query)).rows.length > 0
+      })
+      connection.reset()
+      await until('the server knows', async () => {
+        const { body } = await server.call<string>('GET', '/metrics')
+        return body.includes('tidings_http_requests_total{operation="track_events",status="499"} 1')
+      })
+    })
+    expect((await server.call('POST', EVENTS, { body: eventOf('later') })).status).toBe(200)
+    expect(await countAccepted(server)).toBe(2)
+    await elsewhere.close()
+    await server.stop()
   })
 })
