@@ -3,7 +3,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import { Authentication } from '../http/authentication.ts'
-import { HTTP_LIMITS, type HttpLimits } from '../http/http-limits.ts'
+import type { HttpLimits } from '../http/http-limits.ts'
 import type { Limiter } from '../http/limits/limiter.ts'
 import type { LogLag, Metrics } from '../http/operator/metrics.ts'
 import { DRAIN_MS, Readiness } from '../http/operator/readiness.ts'
@@ -31,13 +31,12 @@ export interface AppParts {
   readonly metrics: Metrics
   /** Whether the files of the embedded store are still where the server opened them. Absent for a store in PostgreSQL. */
   readonly areFilesPresent?: (() => boolean) | undefined
-  /** Replaces limits, for tests. */
-  readonly httpLimits?: Partial<HttpLimits> | undefined
+  readonly limits: HttpLimits
 }
 
 /** Creates the server; the caller makes it listen. */
 export function createApp(appParts: AppParts): FastifyInstance {
-  const { config, diagnostics, parts, registry, rateLimits, metrics, areFilesPresent, httpLimits } = appParts
+  const { config, diagnostics, parts, registry, rateLimits, metrics, areFilesPresent, limits } = appParts
   const readiness = new Readiness(parts.database, parts.log, areFilesPresent)
   const app = createHttpServer({
     parts,
@@ -49,7 +48,7 @@ export function createApp(appParts: AppParts): FastifyInstance {
     trustedProxies: config.trustedProxies,
     readiness,
     drainMs: config.databaseUrl === undefined ? 0 : DRAIN_MS,
-    limits: { ...HTTP_LIMITS, ...httpLimits },
+    limits,
     onUnanswered: (reply) => countReply(metrics, reply, UNANSWERED_STATUS),
     onUnhooked: (answer) => countUnhooked(metrics, answer),
     hasFastPath: config.hasFastPath,

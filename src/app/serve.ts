@@ -2,13 +2,14 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { ConfigError, type Config } from './config.ts'
+import { findConnectionsMax } from './connection-limit.ts'
 import { counted } from '../core/phrases/counted.ts'
 import { forwardClock } from '../core/forward-clock.ts'
 import { prepareDataDir } from './data-dir.ts'
 import { findMachineFaults, listenAt } from './machine-faults.ts'
 import { refuseForeignLog } from './refuse-foreign-log.ts'
 import { listJobs, startJobs } from '../jobs/jobs.ts'
-import type { HttpLimits } from '../http/http-limits.ts'
+import { HTTP_LIMITS, type HttpLimits } from '../http/http-limits.ts'
 import type { Limiter } from '../http/limits/limiter.ts'
 import { Metrics } from '../http/operator/metrics.ts'
 import { RateLimits } from '../http/limits/rate-limits.ts'
@@ -130,6 +131,7 @@ async function checkStoreAndLog(options: ServeOptions): Promise<void> {
 
 async function openServer(options: ServeOptions, opened: Closers): Promise<RunningServer> {
   const { config, diagnostics, httpLimits } = options
+  const connectionsMax = findConnectionsMax(diagnostics)
   await prepareMachine(config, { listens: true })
   const writerLock = new WriterLock()
   const metrics = new Metrics()
@@ -149,12 +151,13 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     onError: (error) => diagnostics.error({ err: describeError(error) }, 'cannot read the workspaces'),
     onChange: (workspaceId, changed) => diagnostics.info({ workspace_id: workspaceId, changed }, 'a workspace changed'),
   })
-  const { rateLimits, limits } = await openRateLimits(options, database, opened)
+  const { rateLimits, savedLimits } = await openRateLimits(options, database, opened)
   const files = isEmbedded(config) ? new OpenedFiles([statePathOf(config), logPathOf(config)], diagnostics) : undefined
   await files?.check()
   const areFilesPresent = files && (() => files.arePresent)
   const { createApp } = await loading
-  const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics, areFilesPresent, httpLimits })
+  const limits = { ...HTTP_LIMITS, connectionsMax, ...httpLimits }
+  const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics, areFilesPresent, limits })
   // Stops HTTP and pipeline at the same time: a batch may take long, and clients must see at once that the process is stopping.
   const running: Closers = [() => app.close()]
   opened.push(() => closeTogether(running))
@@ -175,14 +178,14 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     wakePipeline = pipeline.wake
     loaded = pipeline.loaded
   }
-  running.push(startJobs(listJobs({ forget: parts, limits, files }), diagnostics))
+  running.push(startJobs(listJobs({ forget: parts, limits: savedLimits, files }), diagnostics))
   return { url: urlOf(app), database, app, registry, queue: parts.queue, loaded, stop: () => closeAll(opened) }
 }
 
 interface OpenLimits {
   readonly rateLimits: Limiter
   /** The limits that a job saves; absent if processes share their limits in PostgreSQL. */
-  readonly limits?: SaveLimitsOptions
+  readonly savedLimits?: SaveLimitsOptions
 }
 
 async function openRateLimits(
@@ -192,13 +195,13 @@ async function openRateLimits(
 ): Promise<OpenLimits> {
   if (config.databaseUrl === undefined) {
     const rateLimits = new RateLimits(await listLimitWindows(database))
-    const limits = { database, rateLimits }
+    const savedLimits = { database, rateLimits }
     opened.push(() =>
-      saveAllLimits(limits, clock()).catch((error: unknown) =>
+      saveAllLimits(savedLimits, clock()).catch((error: unknown) =>
         diagnostics.error({ err: describeError(error) }, 'cannot save how much of each limit is used'),
       ),
     )
-    return { rateLimits, limits }
+    return { rateLimits, savedLimits }
   }
   const windows = new LimitWindows(config.databaseUrl)
   opened.push(() => windows.close())

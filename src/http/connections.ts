@@ -1,5 +1,5 @@
-// All connections of a server: limits their number, and closes those that do not read their answers. One timer checks them all; no
-// request sets a timer of its own.
+// All connections of a server: limits their number, closing those without a request first, and closes those that do not read their
+// answers. One timer checks them all; no request sets a timer of its own.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
@@ -19,36 +19,54 @@ interface Unread {
 
 export class Connections {
   readonly #limits: HttpLimits
-  readonly #swept: readonly Swept[]
   readonly #diagnostics: FastifyBaseLogger
   readonly #sockets = new Set<Socket>()
+  /** Those on which the head of no request has arrived, oldest first. */
+  readonly #silent = new Set<Socket>()
   /** Those that had unsent output at the last check. */
   readonly #unread = new Map<Socket, Unread>()
-  #dropped = 0
+  /** How many were closed for the limit since the last check. */
+  #closed = 0
 
-  constructor(limits: HttpLimits, swept: readonly Swept[], diagnostics: FastifyBaseLogger) {
+  constructor(limits: HttpLimits, diagnostics: FastifyBaseLogger) {
     this.#limits = limits
-    this.#swept = swept
     this.#diagnostics = diagnostics
   }
 
-  /** Call it before the server listens. */
-  follow(server: Server): void {
-    server.maxConnections = this.#limits.connectionsMax
+  /** Call it before the server listens. Checks `swept` together with the connections. */
+  follow(server: Server, swept: readonly Swept[]): void {
     // A client that has ended its side may still wait for the answer. This is a property of Node's server; no option sets it.
     Object.assign(server, { httpAllowHalfOpen: true })
-    server.on('drop', () => this.#dropped++)
-    server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket)
-      socket.once('close', () => {
-        this.#sockets.delete(socket)
-        this.#unread.delete(socket)
-      })
-    })
+    server.on('connection', (socket: Socket) => this.#add(socket))
+    server.on('request', ({ socket }) => this.sawRequest(socket))
     server.once('listening', () => {
-      const timer = setInterval(() => this.#sweep(), this.#limits.sweepEveryMs).unref()
+      const timer = setInterval(() => this.#sweep(swept), this.#limits.sweepEveryMs).unref()
       server.once('close', () => clearInterval(timer))
     })
+  }
+
+  /** Call it when a request begins that Node's server does not see. */
+  sawRequest(socket: Socket): void {
+    this.#silent.delete(socket)
+  }
+
+  #add(socket: Socket): void {
+    if (this.#sockets.size >= this.#limits.connectionsMax) {
+      const [oldestSilent = socket] = this.#silent
+      this.#closed++
+      this.#forget(oldestSilent)
+      oldestSilent.destroy()
+      if (oldestSilent === socket) return
+    }
+    this.#sockets.add(socket)
+    this.#silent.add(socket)
+    socket.once('close', () => this.#forget(socket))
+  }
+
+  #forget(socket: Socket): void {
+    this.#sockets.delete(socket)
+    this.#silent.delete(socket)
+    this.#unread.delete(socket)
   }
 
   /**
@@ -58,17 +76,15 @@ export class Connections {
     for (const socket of this.#sockets) if (socket.writableLength > 0 || !isAwaited(socket)) socket.destroy()
   }
 
-  #sweep(): void {
+  #sweep(swept: readonly Swept[]): void {
     const now = performance.now()
-    for (const waiting of this.#swept) waiting.sweep(now)
+    for (const waiting of swept) waiting.sweep(now)
     for (const socket of this.#sockets) this.#closeUnread(socket, now)
-    if (this.#dropped === 0) return
-    const { connectionsMax } = this.#limits
-    this.#diagnostics.warn(
-      { closed: this.#dropped },
-      `all ${connectionsMax} connections are in use: further ones are closed`,
-    )
-    this.#dropped = 0
+    if (this.#closed === 0) return
+    const which = 'closes the oldest without a request or, if there is none, the new one'
+    const what = `all ${this.#limits.connectionsMax} connections are in use: each new one ${which}`
+    this.#diagnostics.warn({ closed: this.#closed }, what)
+    this.#closed = 0
   }
 
   /** Large answers are sent in pieces (`answer-stream.ts`), so that a slow client is seen to read. */

@@ -3,7 +3,7 @@
 const MIB = 1024 * 1024
 
 export interface HttpLimits {
-  /** Connections at once; those beyond are closed as they come. */
+  /** Connections at once. Beyond it, a new one closes the oldest that sent no request or, if there is none, is closed itself. */
   readonly connectionsMax: number
   /** How long the head of a request may take to arrive, and then its body unless it is an upload. */
   readonly headWaitMs: number

@@ -81,8 +81,9 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const pipelined = new PipelinedRequests(limits)
   const lifecycle: Lifecycle = { ...options, bodies, unsent: new UnsentAnswers(limits) }
   const bindings = options.operations.map((operation) => bindRoute(operation, lifecycle))
-  const fastPath = options.hasFastPath ? newFastPath(options, bindings) : undefined
-  const connections = new Connections(limits, fastPath ? [bodies, fastPath] : [bodies], options.diagnostics)
+  const connections = new Connections(limits, options.diagnostics)
+  const onFirstRequest = (socket: Socket) => connections.sawRequest(socket)
+  const fastPath = options.hasFastPath ? newFastPath(options, bindings, onFirstRequest) : undefined
   const app = Fastify({
     ...loggerOptions(options.diagnostics),
     logController: new LogController({ disableRequestLogging: true }),
@@ -142,7 +143,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   }
   app.addHook('preClose', () => prepareToClose(app.server, { giveUpStalled, fastPath }, options))
   fastPath?.serve(app.server)
-  connections.follow(app.server)
+  connections.follow(app.server, fastPath ? [bodies, fastPath] : [bodies])
   answerUnusual(app.server, brokenRequests)
   return app
 }
@@ -180,9 +181,10 @@ function newBrokenRequests({ onUnanswered, onUnhooked, diagnostics }: HttpOption
 function newFastPath(
   { limits, trustedProxies, diagnostics, onFastPath: onOutcome }: HttpOptions,
   bindings: readonly RouteBinding[],
+  onFirstRequest: (socket: Socket) => void,
 ): FastPath {
   const keepAliveTimeoutMs = KEEP_ALIVE_TIMEOUT_MS
-  return new FastPath({ bindings, limits, keepAliveTimeoutMs, trustedProxies, diagnostics, onOutcome })
+  return new FastPath({ bindings, limits, keepAliveTimeoutMs, trustedProxies, diagnostics, onOutcome, onFirstRequest })
 }
 
 /** Reports and counts an answer without hooks. */

@@ -447,36 +447,61 @@ describe('Unread responses', () => {
 describe('Connections', () => {
   stopAfterEach()
 
+  const HEALTH = 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n'
+  /** A connection that has sent a request. */
+  const openUsed = async () => {
+    const connection = await open()
+    await connection.write(HEALTH)
+    expect((await connection.nextAnswer()).status).toBe(200)
+    return connection
+  }
+
   it('beyond the limit are reported to operators', async () => {
     const lines: Record<string, unknown>[] = []
     const diagnostics = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
-    const small = await startServer('sqlite', {}, { diagnostics, httpLimits: { connectionsMax: 1, sweepEveryMs: 10 } })
-    const kept = await RawConnection.open(small.url)
-    const beyond = await RawConnection.open(small.url)
+    server = await startServer('sqlite', {}, { diagnostics, httpLimits: { connectionsMax: 1, sweepEveryMs: 10 } })
+    await openUsed()
+    const beyond = await open()
     await until('it is closed', () => beyond.isEnded)
     await until('operators get a line', () => lines.length > 0)
-    kept.close()
-    await small.stop()
     expect(lines).toMatchObject([{ closed: 1 }])
   })
 
-  it('beyond the limit are closed at once, and new ones are accepted when one ends', async () => {
+  it('beyond the limit are closed at once if all have sent a request, and accepted again when one ends', async () => {
     await start({ connectionsMax: 5 })
-    await trackNow()
     const kept: RawConnection[] = []
-    while (kept.length < 4) kept.push(await open())
+    while (kept.length < 5) kept.push(await openUsed())
     const beyond = await open()
     await until('it is closed', () => beyond.isEnded)
-    await kept[0]?.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
-    expect((await kept[0]?.nextAnswer())?.status).toBe(200)
+    expect(kept.map(({ isEnded }) => isEnded)).toEqual(kept.map(() => false))
     kept[0]?.close()
     await until('another is taken', async () => {
       const connection = await open()
-      await connection.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
+      await connection.write(HEALTH)
       return until('it is answered or closed', () => (connection.hasAnswer ? 'yes' : connection.isEnded && 'no')).then(
         (outcome) => outcome === 'yes',
       )
     })
+  })
+
+  const firstRequests: [what: string, sent: () => string][] = [
+    ['a request', () => HEALTH],
+    ['a tracked event', () => track('c')],
+    ['a head and half of the body', () => track('c').slice(0, -9)],
+  ]
+  it.each(firstRequests)('without a request give way at the limit, oldest first, but not after %s', async (_, sent) => {
+    await start({ connectionsMax: 4 })
+    const used = await open()
+    await used.write(sent())
+    await openUsed()
+    const [silent, half] = [await open(), await open()]
+    await half.write('GET /healthz HTTP/1.1\r\n')
+    const newer = await openUsed()
+    await until('the oldest is closed', () => silent.isEnded)
+    expect([used.isEnded, half.isEnded]).toEqual([false, false])
+    await openUsed()
+    await until('the one with half a head is closed', () => half.isEnded)
+    expect([used.isEnded, newer.isEnded]).toEqual([false, false])
   })
 })
 

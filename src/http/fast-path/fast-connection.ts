@@ -21,6 +21,8 @@ export interface WholeRequest<Target> {
 export interface FastConnectionOwner<Target> {
   /** The request that begins with these bytes; undefined if Node has to read it. */
   read(bytes: Buffer, last: RequestHead<Target> | undefined): RequestStart<Target> | undefined
+  /** The head of a request has come; called until a whole request has. */
+  sawRequest(connection: FastConnection<Target>): void
   /** Carries a request out, and calls `send` with the answer sooner or later. Never throws. */
   answer(connection: FastConnection<Target>, request: WholeRequest<Target>): void
   /** Whether the fast path may wait for the rest of a request with this head. */
@@ -147,6 +149,7 @@ export class FastConnection<Target> implements AnswerSink {
     const start = this.#owner.read(piece, this.#last)
     this.#start = start
     this.since = performance.now()
+    if (start && !this.isUsed) this.#owner.sawRequest(this)
     if (start?.end === piece.length) this.#answer(start, piece)
     else if (!start || !this.#owner.mayWaitFor(start.head)) this.give(piece)
     else {

@@ -42,6 +42,8 @@ export interface FastPathOptions {
   readonly trustedProxies: readonly string[]
   readonly diagnostics: FastifyBaseLogger
   readonly onOutcome: (outcome: FastOutcome) => void
+  /** Called when the head of a first request has come on a connection. */
+  readonly onFirstRequest: (socket: Socket) => void
 }
 
 /** A request with its operation. */
@@ -123,6 +125,10 @@ export class FastPath implements FastConnectionOwner<RouteBinding> {
 
   read(bytes: Buffer, last: RequestHead<RouteBinding> | undefined): RequestStart<RouteBinding> | undefined {
     return this.#isStopping ? undefined : this.#heads.read(bytes, last)
+  }
+
+  sawRequest({ socket }: FastConnection<RouteBinding>): void {
+    this.#options.onFirstRequest(socket)
   }
 
   answer(connection: FastConnection<RouteBinding>, request: WholeRequest<RouteBinding>): void {
