@@ -1,11 +1,14 @@
-// The error `unavailable` of a log that may work again soon, and the check of what may wait for its commit.
+// The error of a log that may work again soon, and the check of what may wait for its commit.
 import { AppError, serverStops } from '../core/app-error.ts'
 import type { NewEntry, WaitingBounds } from './event-log.ts'
 
 const RETRY_AFTER_SECONDS = 1
 
-export function unavailable(message: string): AppError {
-  return new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
+/** The log does not work at the moment. The message is for operators: it may name the log's database or server, and their codes. */
+export class LogUnavailable extends AppError {}
+
+export function unavailable(message: string): LogUnavailable {
+  return new LogUnavailable('unavailable', message, [], RETRY_AFTER_SECONDS)
 }
 
 /** Entries that a log has accepted and not written yet. */
@@ -19,7 +22,12 @@ interface Waiting {
 export function findRefusal(entry: NewEntry, waiting: Waiting, bounds: WaitingBounds): AppError | undefined {
   if (waiting.isClosed) return serverStops()
   if (waiting.entries >= bounds.entries || waiting.bytes + entry.body.byteLength > bounds.bytes) {
-    return unavailable('Too many requests are waiting for the log. Retry after 1 second.')
+    return tooManyWaiting()
   }
   return undefined
+}
+
+function tooManyWaiting(): AppError {
+  const message = 'Too many requests are waiting for the log. Retry after 1 second.'
+  return new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
 }

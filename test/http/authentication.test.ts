@@ -342,7 +342,7 @@ describeEachStore('Failed authentication from one address', (kind) => {
     const made = await createWorkspace(elsewhere, `made-for-${kind}`, {}, Date.now())
     const accepted = authenticate(made.id, made.dataKey)
     // Reads everything, and later what changed, no matter what is tried.
-    await registry.start(() => {})
+    await registry.start({ onError() {}, onChange() {} })
     await Promise.all(attempts)
     expect(await accepted).toMatchObject({ workspace: { id: made.id } })
     registry.stop()

@@ -2,15 +2,17 @@
 import { Writable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import Fastify from 'fastify'
+import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { newDiagnostics } from '../../src/commands/diagnostics.ts'
+import type { ErrorBody } from '../../src/http/answers/error-answer.ts'
 import { loggerOptions } from '../../src/http/requests/request-diagnostics.ts'
 import { describeError } from '../../src/store/describe-error.ts'
 import { TablesAreNewer } from '../../src/store/migrations.ts'
 import { StoreError, Unreachable } from '../../src/store/store.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { newTemplate, SEARCH, TEMPLATES } from '../support/calls/template-calls.ts'
-import { describeEachStore, type StoreKind } from '../support/stores.ts'
+import { describeEachStore, describeOnPostgres, type StoreKind } from '../support/stores.ts'
 import { expectRefusal, startServer, until, type CallOptions, type TestServer } from '../support/server.ts'
 
 interface Line {
@@ -288,6 +290,38 @@ const LARGE = { email_content: 'x'.repeat(600 * 1024) }
 function basicOf({ workspace: { id, dataKey } }: TestServer): string {
   return `Basic ${btoa(`${id}:${dataKey}`)}`
 }
+
+describeOnPostgres('Diagnostics while neither store nor log can be written', () => {
+  it('contain in detail why store and log cannot be written, while answers name neither products nor codes', async () => {
+    const ids: (string | null)[] = []
+    const answers: ErrorBody[] = []
+    const diagnostics = await withServer('postgres', 'info', async (server) => {
+      await server.database.write(async ({ query }) => {
+        await sql`drop table log_keys`.execute(query)
+        await sql`alter table workspace_revisions rename to gone`.execute(query)
+      })
+      const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'A' }] }
+      // Over the fast path, over the server of Node, and to an operator.
+      for (const sent of [
+        await server.call<ErrorBody>('POST', '/v1/event/main', { body: event }),
+        await server.call<ErrorBody>('POST', '/v1/event/main?x=1', { body: event }),
+        await server.call<ErrorBody>('GET', '/readyz'),
+      ]) {
+        expectRefusal(sent, 503, 'unavailable')
+        ids.push(sent.headers.get('x-request-id'))
+        answers.push(sent.body)
+      }
+    })
+    expect(answers.map(({ error }) => error.message)).toEqual([
+      'The log is unavailable. Retry after 1 second.',
+      'The log is unavailable. Retry after 1 second.',
+      'Not ready: the store cannot be written; the log cannot be written.',
+    ])
+    const reason = expect.stringMatching(/^The log cannot be written.*42P01/) as string
+    const causes = [{ code: '42P01' }, { message: reason }]
+    expect(ids.map((id) => diagnostics.of(id))).toMatchObject([[{ reason }], [{ reason }], [{ causes }]])
+  })
+})
 
 describe('The description of an error', () => {
   const errors: [what: string, error: unknown, description: object][] = [

@@ -2,17 +2,22 @@
 // fills the disk: its error must reach the caller, and the next transactions must succeed. The log must report that it cannot be
 // written.
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { LogOutcomes } from './full-disk-log.ts'
 import type { WriteOutcome } from './full-disk-writes.ts'
-import { BIN, run, type Ended } from '../support/program.ts'
+import type { ErrorBody } from '../../src/http/answers/error-answer.ts'
+import { basic, BIN, run, startServing, type Ended, type FirstWorkspace } from '../support/program.ts'
+import { until } from '../support/server.ts'
 
 /** The limit for any file of the process, in KiB. */
 const FILE_KIB_MAX = 2_048
+/** For each file of a server. */
+const SERVER_KIB_MAX = 4_096
 /** Less than an empty store needs. */
 const SMALL_KIB = 128
 /** Less than SQLite needs for the files beside one that it opens. */
@@ -51,6 +56,33 @@ it('The embedded log refuses entries and fails its check while the disk is full,
     full: { append: refusal, check: refusal },
     after: written,
   })
+})
+
+it('A server on a full disk answers 503 without the names of products and codes, which its diagnostics have', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tidings-full-disk-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const limited = join(folder, 'limited')
+  writeFileSync(limited, `#!/bin/bash\nulimit -f ${SERVER_KIB_MAX}\nexec ${BIN} "$@"\n`, { mode: 0o755 })
+  const server = await startServing({ DATA_DIR: join(folder, 'data') }, [], limited)
+  const { url, first_workspace: { workspace_id: id, data_key: key } = {} as FirstWorkspace } = server.started
+  const ask = async (path: string, init?: RequestInit) => {
+    const answer = await fetch(url + path, init)
+    const { error } = (await answer.json()) as Partial<ErrorBody>
+    return answer.status === 503 && error?.message
+  }
+  const headers = { authorization: basic(id, key), 'content-type': 'application/json' }
+  const refusal = await until('the log is full', () => {
+    // Random, so that it does not shrink.
+    const attributes = { filling: randomBytes(64 * 1024).toString('base64') }
+    const body = JSON.stringify({ type: 'event', customer_id: 'c', actions: [{ action: 'A', attributes }] })
+    return ask(`/v1/event/${id}`, { method: 'POST', headers, body })
+  })
+  expect(refusal).toBe('The log is unavailable. Retry after 1 second.')
+  expect(await ask('/readyz')).toMatch(/^Not ready: (the store cannot be written; )?the log cannot be written\.$/)
+  await server.stop('SIGKILL')
+  expect(server.output().stderr).toMatch(
+    /"reason":"The log cannot be written: (database or disk is full|disk I\/O error)/,
+  )
 })
 
 describe('On a disk without space for the file', () => {

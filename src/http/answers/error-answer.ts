@@ -3,6 +3,7 @@
 import type { FastifyReply } from 'fastify'
 import { AppError, DETAILS_MAX, type ErrorCode, type Fault } from '../../core/app-error.ts'
 import { codeOf } from '../../core/thrown.ts'
+import { LogUnavailable } from '../../log/unavailable.ts'
 import { StoreError } from '../../store/store.ts'
 import { tooMuchUnsent, type AnswerSink, type UnsentAnswers } from './unsent-answers.ts'
 
@@ -84,8 +85,11 @@ export function isInvalidMediaType(error: unknown): boolean {
   return codeOf(error) === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
 }
 
-/** Translates Fastify's refusals; anything unknown is `internal`. */
+/** Translates Fastify's refusals, and what names parts of the server; anything unknown is `internal`. */
 export function toAppError(error: unknown): AppError {
+  if (error instanceof LogUnavailable) {
+    return new AppError('unavailable', 'The log is unavailable. Retry after 1 second.', [], 1)
+  }
   if (error instanceof AppError) return error
   if (isInvalidMediaType(error)) {
     return new AppError('unsupported_media_type', 'The body needs Content-Type: application/json.')

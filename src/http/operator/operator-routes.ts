@@ -1,6 +1,5 @@
 // The routes without authentication: name and version, health, readiness, metrics and the reference page.
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
-import { AppError } from '../../core/app-error.ts'
 import type { Operation, Parts } from '../../operations/operation.ts'
 import { countParkedEntries } from '../../store/entries/parked-entries.ts'
 import { boundedAttempt } from './bounded-attempt.ts'
@@ -46,8 +45,7 @@ export function addOperatorRoutes(app: FastifyInstance, options: OperatorOptions
   get('/', () => ({ name: 'tidings', version, links }))
   get('/healthz', () => ({ status: 'ok', version }))
   get('/readyz', async () => {
-    const problems = await readiness.findProblems()
-    if (problems.length > 0) throw new AppError('unavailable', `Not ready: ${problems.join('; ')}.`)
+    await readiness.check()
     return { status: 'ok' }
   })
   get('/metrics', async (_request, reply) => {

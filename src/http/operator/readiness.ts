@@ -1,6 +1,7 @@
 // Decides whether this process is ready for requests: store and log can be written now, and it is not stopping.
 import { AppError } from '../../core/app-error.ts'
 import type { LogWriter } from '../../log/event-log.ts'
+import { LogUnavailable } from '../../log/unavailable.ts'
 import { refuseNewerTables } from '../../store/migrations.ts'
 import { StoreError, type Database } from '../../store/store.ts'
 import { lockWorkspaces } from '../../store/workspaces/workspaces.ts'
@@ -20,6 +21,16 @@ const FILES_LOST = new AppError(
   [],
   1,
 )
+
+/** The process is not ready. The message says why in words for people, the causes in detail for operators. */
+export class NotReady extends AppError {
+  readonly causes: readonly unknown[]
+
+  constructor(problems: readonly string[], causes: readonly unknown[] = []) {
+    super('unavailable', `Not ready: ${problems.join('; ')}.`)
+    this.causes = causes
+  }
+}
 
 /** A process whose tables were migrated by a newer version is not ready. */
 export class Readiness {
@@ -52,13 +63,14 @@ export class Readiness {
     this.#isStopping = true
   }
 
-  /** Why requests cannot be served, in words for people; empty when they can. */
-  async findProblems(): Promise<string[]> {
+  /** Throws `NotReady` when requests cannot be served. */
+  async check(): Promise<void> {
     this.#isWatched = true
-    if (this.#isStopping) return ['the process is stopping']
-    if (this.loss) return [toProblem(this.loss)]
+    if (this.#isStopping) throw new NotReady(['the process is stopping'])
+    if (this.loss) throw new NotReady([toProblem(this.loss)])
     const outcomes = await Promise.allSettled(this.#checks.map((check) => check()))
-    return outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [toProblem(outcome.reason)] : []))
+    const causes = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
+    if (causes.length > 0) throw new NotReady(causes.map(toProblem), causes)
   }
 }
 
@@ -68,9 +80,10 @@ async function checkStore(database: Database): Promise<void> {
   await database.write(lockWorkspaces)
 }
 
-/** A driver's message may name hosts and users, so only its code is shown. */
+/** Names no parts and codes of drivers: these are in the diagnostics. */
 function toProblem(reason: unknown): string {
+  if (reason instanceof LogUnavailable) return 'the log cannot be written'
   // It becomes part of a sentence, which ends after the last part.
   if (reason instanceof AppError) return reason.message.replace(/[.]$/, '')
-  return reason instanceof StoreError ? `the store cannot be written (${reason.driverCode})` : 'something broke'
+  return reason instanceof StoreError ? 'the store cannot be written' : 'something broke'
 }

@@ -5,6 +5,7 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify
 import { AppError } from '../../core/app-error.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { describeError } from '../../store/describe-error.ts'
+import { NotReady } from '../operator/readiness.ts'
 import { describeRefusal } from './describe-refusal.ts'
 
 /** Of a request id that the client chose. */
@@ -46,8 +47,10 @@ export function toRequestSubject(request: FastifyRequest): RequestSubject {
 /** One line for a refusal that is not the caller's fault. */
 export function reportFailedRequest(diagnostics: FastifyBaseLogger, request: RequestSubject, error: unknown): void {
   const subject = toLine(request)
-  if (error instanceof AppError) diagnostics.warn({ ...subject, reason: error.message }, 'a request was answered 503')
-  else diagnostics.error({ ...subject, err: describeError(error) }, 'a request failed')
+  if (error instanceof AppError) {
+    const causes = error instanceof NotReady ? { causes: error.causes.map(describeError) } : {}
+    diagnostics.warn({ ...subject, reason: error.message, ...causes }, 'a request was answered 503')
+  } else diagnostics.error({ ...subject, err: describeError(error) }, 'a request failed')
 }
 
 /** Whether the level asks for a line for each request. */

@@ -1,7 +1,7 @@
 // Compresses the bodies of a record batch with LZ4 where that saves at least a quarter, and decompresses them.
 import { createRequire } from 'node:module'
-import { AppError } from '../../core/app-error.ts'
 import { messageOf } from '../../core/thrown.ts'
+import { unavailable } from '../unavailable.ts'
 
 type Lz4 = Pick<typeof import('lz4-napi'), 'compressSync' | 'uncompressSync'>
 
@@ -31,8 +31,7 @@ export function compressBody(body: Buffer): Buffer | undefined {
 export function decompressBody(compressed: Uint8Array, bytes: number): Buffer {
   const { lz4, reason } = loadLz4()
   if (!lz4) {
-    throw new AppError(
-      'unavailable',
+    throw unavailable(
       `The log contains compressed requests, but LZ4 cannot be loaded (${reason}). Reinstall with optional packages.`,
     )
   }
