@@ -44,12 +44,18 @@ const CLOSE_AFTER_MS = 100
 const CLOSE_IDLE_EVERY_MS = 10
 const URL_PARAM_LENGTH_MAX = 1_024
 const NO_HOST = new AppError('invalid_request', 'An HTTP/1.1 request needs the header Host.')
+const UNKNOWN_CODING = new AppError(
+  'invalid_request',
+  'The Transfer-Encoding is not supported. Send only chunked, or a Content-Length.',
+)
 const SEVERAL_HOSTS = new AppError('invalid_request', 'A request may have only one header Host.')
 
 export interface HttpOptions extends LifecycleParts {
   readonly operations: readonly Operation[]
   /** Paths without authentication, with their methods. */
   readonly operatorPaths: ReadonlyMap<string, readonly string[]>
+  /** Those of them that match only as they are spelt. */
+  readonly exactPaths: ReadonlySet<string>
   readonly diagnostics: FastifyBaseLogger
   /** Addresses whose X-Forwarded-For is trusted; empty: none. */
   readonly trustedProxies: readonly string[]
@@ -120,7 +126,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     if (brokenRequests.isEnding(request.raw.socket)) return
     brokenRequests.follow(reply)
     reply.header('x-request-id', request.id)
-    const refusal = hostRefusal(request.raw)
+    const refusal = targetRefusal(request.raw) ?? hostRefusal(request.raw) ?? codingRefusal(request.raw)
     if (reply.raw.socket) done(refusal)
     else pipelined.wait(request.raw.socket, reply.raw, () => done(refusal))
   })
@@ -154,6 +160,17 @@ function answerUnusual(server: Server, brokenRequests: BrokenRequests): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   // Node would only close the connection.
   server.on('connect', (_request, socket) => brokenRequests.answer(NOTHING_HERE, socket as Socket))
+}
+
+/** The router would take `*` for `/`. */
+function targetRefusal({ url = '' }: IncomingMessage): AppError | undefined {
+  return url.startsWith('*') ? NOTHING_HERE : undefined
+}
+
+/** Node finds the end of such a body, but passes it on as it is encoded. */
+function codingRefusal({ headers }: IncomingMessage): AppError | undefined {
+  const coding = headers['transfer-encoding']
+  return coding === undefined || coding.toLowerCase() === 'chunked' ? undefined : UNKNOWN_CODING
 }
 
 /** RFC 9112, section 3.2: a proxy may have routed by the other header. */
@@ -208,21 +225,25 @@ export function pathsOf(operations: readonly Operation[]): Map<string, string[]>
 }
 
 /**
- * Distinguishes a known path with a wrong method from an unknown path, for requests without a route. Compares the path as sent, and
- * without the slashes that the router ignores.
+ * Distinguishes a known path with a wrong method from an unknown path, for requests without a route. Compares the path as sent and,
+ * unless it must be exact, without the slashes that the router ignores.
  */
 function unknownRoutes({
   operations,
   operatorPaths,
+  exactPaths,
 }: HttpOptions): (request: FastifyRequest, reply: FastifyReply) => AppError {
   const paths = [...pathsOf(operations), ...operatorPaths].map(([path, allowed]) => ({
     pattern: new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/:\w+/g, '[^/]*')}$`),
+    isExact: exactPaths.has(path),
     allowed,
   }))
   return (request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
     const routed = path.replaceAll(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '')
-    const known = [path, routed].flatMap((address) => paths.filter(({ pattern }) => pattern.test(address)))
+    const known = [path, routed].flatMap((address) =>
+      paths.filter(({ pattern, isExact }) => pattern.test(address) && (address === path || !isExact)),
+    )
     const allowed = known.find((route) => !route.allowed.includes(request.method))?.allowed.join(', ')
     if (allowed === undefined) return NOTHING_HERE
     reply.header('allow', allowed)

@@ -54,6 +54,8 @@ describe('A JSON body', () => {
     ['single quotes', "{'a':1}", [breaks(1, "unexpected '")]],
     ['a line break in a string', '{"a":"\n"}', [breaks(6, 'unescaped control character in a string')]],
     ['an unknown escape', String.raw`["\x"]`, [breaks(3, 'unknown escape in a string')]],
+    ['a fault on a later line', '{\n  "a": 1,\r\n  "b": x\n}', [breaks(7, 'unexpected word without quotes', 3)]],
+    ['an end after a line', '{"a":\n', [breaks(0, 'unexpected end', 2)]],
     ['NaN', '{"a":NaN}', [breaks(5, 'unexpected NaN')]],
     ['None', '{"a": None}', [breaks(6, 'unexpected None')]],
     ['True', '[1,True]', [breaks(3, 'unexpected True')]],
@@ -183,11 +185,12 @@ describe('The faults of keys', () => {
 })
 
 function expectBroken(): string {
-  return expect.stringMatching(/^body: must be valid JSON: .+ at character \d+$/) as string
+  return expect.stringMatching(/^body: must be valid JSON: .+ at line \d+, column \d+$/) as string
 }
 
-function breaks(character: number, what: string): string {
-  return `body: must be valid JSON: ${what} at character ${character}`
+/** `before`: how many characters of the line are before it. */
+function breaks(before: number, what: string, line = 1): string {
+  return `body: must be valid JSON: ${what} at line ${line}, column ${before + 1}`
 }
 
 describe('Numbers of a JSON body', () => {

@@ -68,11 +68,22 @@ describeEachStore('The pages for operators', (kind) => {
     for (const other of [`/${path}`, `${path}/`, encoded, `/${encoded}//?x=1`]) {
       expectRefusal(await get(other), 404, 'not_found')
       expect([other, (await fetch(server.url + other, { method: 'HEAD' })).status]).toEqual([other, 404])
+      expect([other, (await server.call('POST', other)).status]).toEqual([other, 404])
     }
+    expect((await server.call('POST', path)).status).toBe(405)
     expect((await get(`${path}?x=/`)).status).toBe(200)
     const connection = await RawConnection.open(server.url)
     await connection.write(`GET ${server.url}${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`)
     expect((await connection.nextAnswer()).status).toBe(200)
+    connection.close()
+  })
+
+  it('do not include *', async () => {
+    const connection = await RawConnection.open(server.url)
+    for (const target of ['*', '*healthz', '*/healthz']) {
+      await connection.write(`GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`)
+      expect([target, (await connection.nextAnswer()).status]).toEqual([target, 404])
+    }
     connection.close()
   })
 

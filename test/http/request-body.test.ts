@@ -242,18 +242,37 @@ describe('A connection', () => {
   const good = () => head(JSON.stringify(event).length) + JSON.stringify(event)
 
   it.each([128 * KIB + 1, MIB, 20 * MIB])(
-    'of a client that sends %i bytes before it reads gets 413, and continues',
+    'of a client that announces %i bytes gets 413 at once, and ends when they are sent',
     async (bytes) => {
-      const connection = await open()
+      const connection = await RawConnection.open(server.url, true)
       await connection.write(head(bytes))
+      const answer = await connection.nextAnswer()
+      expectRaw(answer, 413, 'payload_too_large')
+      expect(answer.headers.get('connection')).toBe('close')
       for (let sent = 0; sent < bytes; sent += MIB)
         await connection.write(Buffer.alloc(Math.min(MIB, bytes - sent), ' '))
-      expectRaw(await connection.nextAnswer(), 413, 'payload_too_large')
-      await connection.write(good())
-      expect((await connection.nextAnswer()).status).toBe(200)
+      await until('the connection is closed', () => connection.isEnded)
+      expect(connection.isReset).toBe(false)
       connection.close()
     },
   )
+
+  it('of a client that sends too much in chunks gets 413, and continues', async () => {
+    const connection = await open()
+    await connection.write(`${head('chunked')}${MIB.toString(16)}\r\n${' '.repeat(MIB)}\r\n0\r\n\r\n`)
+    expectRaw(await connection.nextAnswer(), 413, 'payload_too_large')
+    await connection.write(good())
+    expect((await connection.nextAnswer()).status).toBe(200)
+    connection.close()
+  })
+
+  it.each(['gzip, chunked', 'chunked, chunked', 'GZIP,chunked'])('refuses Transfer-Encoding %s', async (coding) => {
+    const connection = await open()
+    await connection.write(head('chunked').replace('transfer-encoding: chunked', `transfer-encoding: ${coding}`))
+    await connection.write('0\r\n\r\n')
+    expectRaw(await connection.nextAnswer(), 400, 'invalid_request')
+    connection.close()
+  })
 
   it('of a client that never stops sending gets 413 meanwhile', async () => {
     const connection = await open()
@@ -321,16 +340,23 @@ describe('A connection', () => {
     return { statuses, isAll: !connection.hasAnswer }
   }
 
-  const stray: [what: string, behind: () => string][] = [
-    ['a stray byte', () => 'x'],
-    ['more garbage than is read at once', () => 'x'.repeat(MIB)],
-    ['a request whose body breaks', () => `${head('chunked')}zz\r\n`],
-    ['a request without an end', () => 'GET /healthz HTTP/1.1\r\nhost\r\n'],
+  const stray: [what: string, behind: () => string, statuses: number[]][] = [
+    ['a stray byte', () => 'x', [200, 200, 400]],
+    ['more garbage than is read at once', () => 'x'.repeat(MIB), [200, 200, 400]],
+    ['a request whose body breaks', () => `${head('chunked')}zz\r\n`, [200, 200]],
+    ['a request with a broken head', () => 'GET /healthz HTTP/1.1\r\nhost\r\n', [200, 200, 400]],
   ]
-  it.each(stray)('answers complete requests and then ends if %s follows', async (_what, behind) => {
+  it.each(stray)('answers complete requests and then ends if %s follows', async (_what, behind, statuses) => {
     const connection = await open()
     await connection.write(good() + good() + behind())
-    expect(await statusesUntilEnd(connection, 2)).toEqual({ statuses: [200, 200], isAll: true })
+    expect(await statusesUntilEnd(connection, statuses.length)).toEqual({ statuses, isAll: true })
+    connection.close()
+  })
+
+  it('sends nothing after an answer that ends it, even if garbage follows the request', async () => {
+    const connection = await open()
+    await connection.write('GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\nx\r\n\r\n')
+    expect(await statusesUntilEnd(connection, 1)).toEqual({ statuses: [200], isAll: true })
     connection.close()
   })
 

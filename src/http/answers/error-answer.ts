@@ -72,8 +72,10 @@ export function toCountedRefusal(
 
 /** Sends a refusal, through Fastify, and notes it for diagnostics. */
 export function sendError(reply: FastifyReply, error: AppError, unsent?: UnsentAnswers): FastifyReply {
-  const { id } = reply.request
+  const { id, raw } = reply.request
   reply.request.refusal = error
+  // The client need not send the rest.
+  if (error.code === 'payload_too_large' && !raw.complete) reply.header('connection', 'close')
   const { status, headers, text } = unsent
     ? toCountedRefusal(error, id, { unsent, sink: reply.raw })
     : toRefusalAnswer(error, id)

@@ -23,6 +23,10 @@ export interface OperatorOptions {
 
 /** Every path without authentication. */
 export const OPERATOR_PATHS: readonly string[] = [...OPERATOR_PAGES.map(({ path }) => path), ...REFERENCE_PATHS]
+/** A proxy may block one of these by its one spelling, so no other is accepted. */
+export const EXACT_PATHS: ReadonlySet<string> = new Set(
+  OPERATOR_PAGES.flatMap(({ path }) => (path === '/' ? [] : [path])),
+)
 /** The part before the path in requests with an absolute URL. */
 const BEFORE_PATH = /^https?:\/\/[^/?]*/i
 
@@ -40,7 +44,11 @@ export function addOperatorRoutes(app: FastifyInstance, options: OperatorOptions
     waitMs: GAUGES_WAIT_MS,
   })
   const get = (path: OperatorPath, answer: (request: FastifyRequest, reply: FastifyReply) => unknown) =>
-    app.get(path, { exposeHeadRoute: true, ...(path !== '/' && { onRequest: refuseOtherSpellings(path) }) }, answer)
+    app.get(
+      path,
+      { exposeHeadRoute: true, ...(EXACT_PATHS.has(path) && { onRequest: refuseOtherSpellings(path) }) },
+      answer,
+    )
   const links = { docs: '/docs', openapi: '/openapi.json', health: '/healthz', ready: '/readyz', metrics: '/metrics' }
   get('/', () => ({ name: 'tidings', version, links }))
   get('/healthz', () => ({ status: 'ok', version }))

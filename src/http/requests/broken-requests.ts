@@ -82,16 +82,20 @@ export class BrokenRequests {
     // effect.
     const answers = [...(this.#answers.get(socket) ?? [])].filter(({ req, closed }) => !(req.complete && closed))
     const last = answers.findLast(({ req, headersSent }) => req.complete || headersSent)
-    if (!last) this.#refuse(socket, error instanceof AppError ? error : toRefusal(error.code ?? ''), answers.length > 0)
+    const refusal = error instanceof AppError ? error : toRefusal(error.code ?? '')
+    if (!last) this.#refuse(socket, refusal, answers.length > 0)
     // The broken input is the rest of its own request: one request gets one answer.
     else if (last.closed) hangUp(socket, '')
+    // The broken input is a request of its own, unless one has begun behind the last complete one.
+    else if (last.req.complete && last === answers.at(-1))
+      last.once('close', () => this.#refuse(socket, refusal, false))
     else last.once('close', () => hangUp(socket, ''))
   }
 
   /** A request with a whole head is reported when its connection ends; a connection without input asked for nothing. */
   #refuse(socket: Socket, refusal: AppError, hasHead: boolean): void {
     const requestId = newRequestId()
-    const isRequest = !hasHead && socket.bytesRead > 0
+    const isRequest = !hasHead && socket.bytesRead > 0 && socket.writable
     hangUp(socket, toAnswer(refusal, requestId))
     if (isRequest) this.#options.onBareAnswer({ requestId, status: ERROR_STATUS[refusal.code], refusal })
   }

@@ -11,7 +11,18 @@ const FOREIGN_WORD_LENGTH_MAX = 16
 /** The problem, as the end of a sentence about the source of `text`. `error` is what JSON.parse threw for it. */
 export function syntaxProblem(text: string, error: SyntaxError): string {
   const offset = offsetOf(text, error.message)
-  return `must be valid JSON: ${causeAt(text, offset, error.message)} at character ${offset}`
+  return `must be valid JSON: ${causeAt(text, offset, error.message)} ${positionOf(text, offset)}`
+}
+
+/** Both counted from 1, as editors do. */
+function positionOf(text: string, offset: number): string {
+  let line = 1
+  let lineStart = 0
+  for (let end = text.indexOf('\n'); end >= 0 && end < offset; end = text.indexOf('\n', lineStart)) {
+    line++
+    lineStart = end + 1
+  }
+  return `at line ${line}, column ${offset - lineStart + 1}`
 }
 
 /** V8 does not say where an unexpected token is. */

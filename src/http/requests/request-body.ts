@@ -24,6 +24,7 @@ export interface BodyToRead {
  */
 export async function readBody(request: IncomingMessage, toRead: BodyToRead): Promise<Uint8Array> {
   refuseLost(request)
+  refuseAnnounced(request, toRead)
   if (request.headers['content-encoding'] === undefined) return readPlain(request, toRead)
   const { sender, bodies } = toRead
   const chunks: Uint8Array[] = []
@@ -80,6 +81,7 @@ function readPlain(request: IncomingMessage, { sender, bytesMax, bodies }: BodyT
 /** An upload piece by piece, with the same refusals as `readBody`; it may take long while data keeps arriving. */
 export async function* streamBody(request: IncomingMessage, toRead: BodyToRead): AsyncGenerator<Uint8Array> {
   refuseLost(request)
+  refuseAnnounced(request, toRead)
   const { sender, bytesMax, bodies } = toRead
   const body = bodies.begin({ request, sender, isUpload: true })
   try {
@@ -94,13 +96,17 @@ function refuseLost(request: IncomingMessage): void {
   if (request.destroyed) throw incomplete()
 }
 
+/** Before any of it is read: the client need not send it, and a stream would take effect before its end. */
+function refuseAnnounced(request: IncomingMessage, { bytesMax }: BodyToRead): void {
+  if (announcedBytes(request) > bytesMax) throw tooLarge(bytesMax)
+}
+
 async function* readChunks(request: IncomingMessage, bytesMax: number): AsyncGenerator<Uint8Array> {
-  // Does not begin a body announced as too large: a stream takes effect before its end.
-  let isTooLarge = announcedBytes(request) > bytesMax
+  let isTooLarge = false
   // An error without a listener would end the process.
   request.on('error', () => {})
   try {
-    if (!isTooLarge) isTooLarge = yield* upTo(bytesMax, decoded(request, bytesMax))
+    isTooLarge = yield* upTo(bytesMax, decoded(request, bytesMax))
     if (isTooLarge) await drain(request)
   } catch (error) {
     throw request.errored && !(error instanceof AppError) ? incomplete() : error
