@@ -142,12 +142,8 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   reportRequests(app, options.diagnostics)
   for (const binding of bindings) addOperation(app, binding)
   const isAwaited = (socket: Socket) => fastPath?.isAwaited(socket) || brokenRequests.isAwaited(socket)
-  const giveUpStalled = () => {
-    connections.closeStalled(isAwaited)
-    options.parts.queue.close()
-    options.parts.responseMemory.close()
-  }
-  app.addHook('preClose', () => prepareToClose(app.server, { giveUpStalled, fastPath }, options))
+  const closeStalled = () => connections.closeStalled(isAwaited)
+  app.addHook('preClose', () => prepareToClose(app.server, { closeStalled, fastPath }, options))
   fastPath?.serve(app.server)
   connections.follow(app.server, fastPath ? [bodies, fastPath] : [bodies])
   answerUnusual(app.server, brokenRequests)
@@ -299,8 +295,8 @@ function addOperation(app: FastifyInstance, binding: RouteBinding): void {
  */
 async function prepareToClose(
   server: Server,
-  { giveUpStalled, fastPath }: { readonly giveUpStalled: () => void; readonly fastPath: FastPath | undefined },
-  { readiness, drainMs, limits }: HttpOptions,
+  { closeStalled, fastPath }: { readonly closeStalled: () => void; readonly fastPath: FastPath | undefined },
+  { readiness, drainMs, limits, parts }: HttpOptions,
 ): Promise<void> {
   readiness.stop()
   fastPath?.stop()
@@ -309,7 +305,10 @@ async function prepareToClose(
   const closeWhatCan = () => {
     server.closeIdleConnections()
     fastPath?.closeIdle()
-    if (performance.now() >= patientUntil) giveUpStalled()
+    if (performance.now() < patientUntil) return
+    closeStalled()
+    parts.queue.close()
+    parts.responseMemory.close()
   }
   const timer = setInterval(closeWhatCan, CLOSE_IDLE_EVERY_MS).unref()
   server.once('close', () => clearInterval(timer))
