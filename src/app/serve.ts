@@ -4,10 +4,11 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { ConfigError, type Config } from './config.ts'
 import { findConnectionsMax } from './connection-limit.ts'
 import { counted } from '../core/phrases/counted.ts'
-import { forwardClock } from '../core/forward-clock.ts'
+import { receiptClock } from '../core/receipt-clock.ts'
 import { prepareDataDir } from './data-dir.ts'
 import { findMachineFaults, listenAt } from './machine-faults.ts'
 import { refuseForeignLog } from './refuse-foreign-log.ts'
+import { warnOfClock } from './warn-of-clock.ts'
 import { listJobs, startJobs } from '../jobs/jobs.ts'
 import { HTTP_LIMITS, type HttpLimits } from '../http/http-limits.ts'
 import type { Limiter } from '../http/limits/limiter.ts'
@@ -227,14 +228,14 @@ async function openParts(
   const logReader = await openLogReader(config)
   opened.push(() => logReader.close())
   await checkLog(database, logReader, options)
-  const receiptClock = forwardClock(clock)
+  const datingClock = receiptClock(clock, warnOfClock(options.diagnostics))
   const emailVault = config.piiKey && new EmailVault(config.piiKey)
   return {
     database,
     log,
     logReader,
     emailVault,
-    freshness: new Freshness({ database, log, logReader, clock: receiptClock }),
+    freshness: new Freshness({ database, log, logReader, clock: datingClock }),
     appliedEntries: new AppliedEntries({ database, logReader }),
     responseCache: new ResponseCache(),
     uploadSlots: new UploadSlots(),
@@ -243,7 +244,7 @@ async function openParts(
     responseMemory: new ResponseMemory(),
     countWarning: (operation, kind) => metrics.countWarnings(operation, kind, 1),
     clock,
-    receiptClock,
+    receiptClock: datingClock,
   }
 }
 

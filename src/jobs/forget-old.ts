@@ -1,6 +1,12 @@
 // Deletes old log entries, idempotency keys and receipts, and rolls back abandoned uploads, in small transactions between which
 // other writers get their turn.
-import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS, type LogReader, type LogWriter } from '../log/event-log.ts'
+import {
+  APPLIED_ENTRIES_KEPT_MS,
+  CLOCK_AHEAD_MS,
+  IDEMPOTENCY_KEPT_MS,
+  type LogReader,
+  type LogWriter,
+} from '../log/event-log.ts'
 import { cleanAbandonedUploads } from '../actions/clean-coupon-uploads.ts'
 import { findCursor, listPipelineCursors, moveCursor } from '../store/entries/cursors.ts'
 import { forgetAnsweredKeys } from '../store/entries/answered-keys.ts'
@@ -40,6 +46,7 @@ async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isS
   const limits = {
     throughPosition,
     entriesReceivedBefore: now - APPLIED_ENTRIES_KEPT_MS,
+    entriesReceivedAfter: now + CLOCK_AHEAD_MS,
     keysReceivedBefore: now - IDEMPOTENCY_KEPT_MS,
   }
   while (!isStopping() && (await log.trim(limits)));

@@ -44,7 +44,10 @@ export interface NewEntry {
   readonly idempotency?: { readonly key: string; readonly hash: string }
 }
 
-/** A shared log sets `receivedAt` from one clock, so that it grows with the position. */
+/**
+ * A shared log sets `receivedAt` from one clock. It grows with the position, except that it follows a clock that is set back by more
+ * than a second.
+ */
 export interface LogEntry extends Omit<NewEntry, 'idempotency' | 'events' | 'partitionKey'> {
   /** Grows with every entry, across all partitions; never assigned twice. */
   readonly position: number
@@ -68,6 +71,12 @@ export type AppendOutcome =
 export const IDEMPOTENCY_KEPT_MS = DAY_MS
 /** How long entries stay after the pipeline applied them, for operators to inspect. */
 export const APPLIED_ENTRIES_KEPT_MS = 60 * 60 * 1000
+
+/**
+ * A time of receipt this far after the present comes from a clock that was ahead. The clocks of machines that share a log differ by
+ * less.
+ */
+export const CLOCK_AHEAD_MS = 60 * 1000
 
 /** How much may wait for its commit. Past either bound requests get 503. */
 export interface WaitingBounds {
@@ -97,7 +106,8 @@ export interface LogWriter {
   oldestWaitingReceivedAt(): number | undefined
   /**
    * Deletes a bounded number of applied entries and expired keys; true if there may be more. Entries that share a row are deleted
-   * together, once all of them may be.
+   * together, once all of them may be. Entries before an old one are old too, regardless of their times: a clock may have been
+   * ahead when they were received. Keys dated after the present stay until then, so that retries are still recognised.
    */
   trim(limits: TrimLimits): Promise<boolean>
   /** Checks that the log can be written; rejects with the reason if not. */
@@ -109,7 +119,10 @@ export interface LogWriter {
 export interface TrimLimits {
   /** The pipeline has applied all entries up to here. */
   readonly throughPosition: number
+  /** Entries received before it are old. */
   readonly entriesReceivedBefore: number
+  /** Entries with a later time of receipt got it from a clock that was ahead, and count as old. */
+  readonly entriesReceivedAfter: number
   readonly keysReceivedBefore: number
 }
 

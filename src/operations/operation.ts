@@ -39,7 +39,7 @@ export interface Parts {
   readonly countWarning: (operation: string, kind: WarningKind) => void
   /** Milliseconds since the epoch. */
   readonly clock: () => number
-  /** The same for entries of the log; never goes back. */
+  /** The same for entries of the log; see `core/receipt-clock.ts`. */
   readonly receiptClock: () => number
 }
 

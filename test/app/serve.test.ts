@@ -378,7 +378,12 @@ it.each([
     const location = await makeLocation('sqlite')
     const log = openSqliteLog({ path: join(location.dataDir, 'log.db') })
     for (const requestId of ['r1', 'r2', 'r3']) await log.append(newEntry(requestId))
-    await log.trim({ throughPosition: trimmed, entriesReceivedBefore: FAR_FUTURE, keysReceivedBefore: 0 })
+    await log.trim({
+      throughPosition: trimmed,
+      entriesReceivedBefore: FAR_FUTURE,
+      entriesReceivedAfter: Infinity,
+      keysReceivedBefore: 0,
+    })
     await log.close()
     const server = await startServing(environmentOf(location))
     const { stderr } = await server.stop()

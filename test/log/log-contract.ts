@@ -345,7 +345,12 @@ export function describeLog(name: string, makeLog: () => Promise<TestLog>): void
     describe('trimming', () => {
       /** Trims until nothing is left to delete; returns the number of steps. */
       const trim = async (throughPosition: number, receivedBefore: number) => {
-        const limits = { throughPosition, entriesReceivedBefore: receivedBefore, keysReceivedBefore: receivedBefore }
+        const limits = {
+          throughPosition,
+          entriesReceivedBefore: receivedBefore,
+          entriesReceivedAfter: Infinity,
+          keysReceivedBefore: receivedBefore,
+        }
         let steps = 1
         while (await writer.trim(limits)) steps++
         return steps
@@ -374,6 +379,19 @@ export function describeLog(name: string, makeLog: () => Promise<TestLog>): void
         const [, applied] = await readAll(reader)
         await trim(applied?.position ?? 0, FAR_FUTURE)
         expect(idsOf(await readAll(reader))).toContain('r3')
+      })
+
+      it('deletes applied entries that a clock ahead has dated', async ({ skip }) => {
+        skip(log.stampsReceipt === true && !reader.mayRepeat, 'this log tells by its segments which entries are old')
+        await writer.append(newEntry('ahead', { receivedAt: NOW + 1 }))
+        const [ahead] = await readAll(reader)
+        const present = (ahead?.receivedAt ?? 0) - 1
+        const limits = { entriesReceivedBefore: present - 60_000, keysReceivedBefore: 0 }
+        const throughPosition = await reader.lastPosition()
+        expect(await writer.trim({ ...limits, throughPosition, entriesReceivedAfter: present + 1 })).toBe(false)
+        expect(await readAll(reader)).toHaveLength(1)
+        await writer.trim({ ...limits, throughPosition, entriesReceivedAfter: present })
+        expect(await readAll(reader)).toEqual([])
       })
 
       it('deletes in bounded steps', async () => {

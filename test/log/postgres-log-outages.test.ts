@@ -49,7 +49,12 @@ describeOnPostgres('The log of a server that goes away', () => {
     proxy.cut()
     for (const id of ['r1', 'r2']) await expect(writer.append(newEntry(id))).rejects.toMatchObject(UNAVAILABLE)
     await expect(writer.check()).rejects.toMatchObject(UNAVAILABLE)
-    const limits = { throughPosition: 0, entriesReceivedBefore: 0, keysReceivedBefore: 0 }
+    const limits = {
+      throughPosition: 0,
+      entriesReceivedBefore: 0,
+      entriesReceivedAfter: Infinity,
+      keysReceivedBefore: 0,
+    }
     await expect(writer.trim(limits)).rejects.toMatchObject(UNAVAILABLE)
     proxy.restore()
     expect(await writer.append(newEntry('r3'))).toEqual(APPENDED)

@@ -3,10 +3,11 @@
 import { setTimeout } from 'node:timers/promises'
 import type { QueryConfig } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { DAY_MS } from '../../src/core/time-zone.ts'
 import { IDEMPOTENCY_KEPT_MS, type LogReader, type LogWriter } from '../../src/log/event-log.ts'
 import { findEntry, findFirstAfter, findLast, readEntries } from '../../src/log/postgres/postgres-log-table.ts'
 import { openPostgresLog } from '../../src/log/postgres/postgres-log.ts'
-import { describeLog, FAR_FUTURE, idsOf, newEntry, NO_BOUNDS, numbered, readAll } from './log-contract.ts'
+import { describeLog, FAR_FUTURE, idsOf, newEntry, NO_BOUNDS, NOW, numbered, readAll } from './log-contract.ts'
 import { Bystander, makePostgresTestLog, type PostgresTestLog } from './postgres-test-log.ts'
 import { until } from '../support/server.ts'
 import { describeOnPostgres } from '../support/stores.ts'
@@ -95,15 +96,63 @@ describeOnPostgres('A log', () => {
       expect((await readAll(reader)).map(({ requestId, position }) => [requestId, position])).toEqual([['kept', 1]])
     })
 
-    it('gives no entry a time before that of the last one, even if the clock is set back', async () => {
-      await other.ask(`update log_trimmed set position = 5, received_at = ${FAR_FUTURE}`)
-      await writer.append(newEntry('r1'))
-      await writer.append(newEntry('r2'))
+    it('gives entries the time of the last one when the clock is set back by up to a second, else its own', async () => {
+      await other.setClock(NOW)
+      const late = await location.openWriter()
+      const clocks = [NOW, NOW - 1_000, NOW + 2 * DAY_MS, NOW, NOW - 500, NOW - 1_600, NOW + 1, NOW + 3 * DAY_MS]
+      for (const clock of clocks) {
+        await other.setClock(clock)
+        await late.append(newEntry('any'))
+      }
+      await late.close()
       const entries = await readAll(reader)
-      expect(entries.map(({ position, receivedAt }) => [position, receivedAt])).toEqual([
-        [6, FAR_FUTURE],
-        [7, FAR_FUTURE],
-      ])
+      expect(entries.map(({ position }) => position)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+      const times = [NOW, NOW, NOW + 2 * DAY_MS, NOW, NOW, NOW - 1_600, NOW + 1, NOW + 3 * DAY_MS]
+      expect(entries.map(({ receivedAt }) => receivedAt)).toEqual(times)
+      expect(await reader.firstAfter(Array.from({ length: reader.partitions }, () => 3))).toMatchObject({
+        position: 4,
+        receivedAt: NOW,
+      })
+    })
+
+    it('keeps a key for 24 hours after the clock was set back', async () => {
+      await other.setClock(NOW + 2 * DAY_MS)
+      const late = await location.openWriter()
+      const keyed = (id: string, key: string) => late.append(newEntry(id, { idempotency: { key, hash: 'h' } }))
+      await keyed('ahead', 'first')
+      await other.setClock(NOW)
+      expect(await keyed('retry', 'first')).toEqual({ outcome: 'repeated', requestId: 'ahead' })
+      await keyed('second', 'second')
+      await other.setClock(NOW + IDEMPOTENCY_KEPT_MS - 1)
+      expect(await keyed('retry', 'second')).toEqual({ outcome: 'repeated', requestId: 'second' })
+      await other.setClock(NOW + IDEMPOTENCY_KEPT_MS)
+      expect(await keyed('later', 'second')).toEqual({ outcome: 'appended' })
+      await late.close()
+    })
+
+    it('knows no low watermark while the first entry after the clock was set back is appended', async () => {
+      await other.setClock(NOW + 2 * DAY_MS)
+      const late = await location.openWriter()
+      const lateReader = await location.openReader()
+      await late.append(newEntry('ahead'))
+      await other.setClock(NOW)
+      expect(await lateReader.lowWatermark(FAR_FUTURE)).toBe(NOW)
+      await other.ask('begin')
+      await other.append(newEntry('next'))
+      expect(await lateReader.lowWatermark(FAR_FUTURE)).toBe(0)
+      await other.ask('commit')
+      await lateReader.close()
+      await late.close()
+    })
+
+    it('adds what it needs after the clock was set back to the tables of an older version', async () => {
+      await writer.append(newEntry('r1'))
+      await other.ask('alter table log_entries drop column set_back_at')
+      await other.ask('alter table log_segments drop column opened_at')
+      const newer = await location.openWriter()
+      await newer.append(newEntry('r2'))
+      await newer.close()
+      expect(idsOf(await readAll(reader))).toEqual(['r1', 'r2'])
     })
 
     it('stores all entries of several writers, at positions without gaps', async () => {
@@ -164,7 +213,12 @@ describeOnPostgres('A log', () => {
       await other.ask(`update log_keys set received_at = received_at - ${IDEMPOTENCY_KEPT_MS}`)
       await other.ask('begin')
       await other.append(newEntry('r2', { idempotency }))
-      const limits = { throughPosition: 0, entriesReceivedBefore: 0, keysReceivedBefore: FAR_FUTURE }
+      const limits = {
+        throughPosition: 0,
+        entriesReceivedBefore: 0,
+        entriesReceivedAfter: Infinity,
+        keysReceivedBefore: FAR_FUTURE,
+      }
       expect(await writer.trim(limits)).toBe(false)
       await other.ask('commit')
       expect(await writer.append(newEntry('r3', { idempotency }))).toEqual({ outcome: 'repeated', requestId: 'r2' })
@@ -178,7 +232,13 @@ describeOnPostgres('A log', () => {
       await other.ask(`
         insert into log_keys (workspace_id, key, hash, request_id, received_at)
         select 'main', 'k' || number, 'h', 'r', ${instant - 1} from generate_series(1, 2500) as number`)
-      const trim = () => writer.trim({ throughPosition: 0, entriesReceivedBefore: 0, keysReceivedBefore: instant })
+      const trim = () =>
+        writer.trim({
+          throughPosition: 0,
+          entriesReceivedBefore: 0,
+          entriesReceivedAfter: Infinity,
+          keysReceivedBefore: instant,
+        })
       expect([await trim(), await trim()]).toEqual([true, false])
       expect([(await keyed('old')).outcome, (await keyed('young')).outcome]).toEqual(['appended', 'repeated'])
     })
@@ -227,7 +287,12 @@ describeOnPostgres('A log', () => {
       return other.ask<string>(`select inhrelid::regclass from pg_inherits where inhparent = 'log_entries'::regclass`)
     }
     const trim = (throughPosition: number, receivedBefore: number) => {
-      const limits = { throughPosition, entriesReceivedBefore: receivedBefore, keysReceivedBefore: receivedBefore }
+      const limits = {
+        throughPosition,
+        entriesReceivedBefore: receivedBefore,
+        entriesReceivedAfter: Infinity,
+        keysReceivedBefore: receivedBefore,
+      }
       return writer.trim(limits)
     }
     /** Appends until there are this many segments; returns the positions in each. */
@@ -345,6 +410,26 @@ describeOnPostgres('A log', () => {
         await late.close()
       },
     )
+
+    it('are dropped at the usual age after the clock was ahead for a moment', async () => {
+      await other.setClock(NOW)
+      const late = await openPostgresLog({ url: location.url, segmentMs: SEGMENT_MS })
+      const appendAt = async (instant: number) => {
+        await other.setClock(instant)
+        await late.append(newEntry('any'))
+      }
+      const dropThrough = async (receivedBefore: number) => {
+        while (await trim(FAR_FUTURE, receivedBefore));
+        return positionsLeft()
+      }
+      for (const instant of [NOW, NOW + 2 * DAY_MS, NOW + 1, NOW + 2]) await appendAt(instant)
+      for (const instant of [NOW + SEGMENT_MS + 1, NOW + 2 * SEGMENT_MS + 1]) await appendAt(instant)
+      expect(await dropThrough(NOW)).toEqual([1, 2, 3, 4, 5, 6])
+      expect(await dropThrough(NOW + SEGMENT_MS)).toEqual([3, 4, 5, 6])
+      expect(await dropThrough(NOW + SEGMENT_MS + 1)).toEqual([5, 6])
+      expect(await dropThrough(NOW + 2 * SEGMENT_MS + 1)).toEqual([6])
+      await late.close()
+    })
 
     it('are not dropped while somebody reads them, and the attempt blocks nobody for long', async () => {
       await fillSegments(1)

@@ -151,7 +151,7 @@ describe('a record batch', () => {
     await append([newEntry(idOf('old'), { receivedAt: NOW - 10 }), newEntry(idOf('young'))])
     const writer = openSqliteLog({ path })
     const trim = (entriesReceivedBefore: number, throughPosition = 2) =>
-      writer.trim({ throughPosition, entriesReceivedBefore, keysReceivedBefore: 0 })
+      writer.trim({ throughPosition, entriesReceivedBefore, entriesReceivedAfter: Infinity, keysReceivedBefore: 0 })
     await trim(NOW)
     expect(batchEnds()).toEqual([2])
     await trim(NOW + 1, 1)
@@ -163,6 +163,16 @@ describe('a record batch', () => {
     await writer.close()
     expect((await readFrom(0)).map(({ position }) => position)).toEqual([3])
   })
+})
+
+it('the embedded log deletes old entries although entries before them were dated by a clock ahead', async () => {
+  const ahead = numbered(0, 3).map((id) => newEntry(id, { receivedAt: NOW + 50 }))
+  await append(...ahead.map((entry) => [entry]), [newEntry(idOf('old'), { receivedAt: NOW - 10 })], [newEntry(idOf(9))])
+  const writer = openSqliteLog({ path })
+  const limits = { throughPosition: 5, entriesReceivedBefore: NOW, entriesReceivedAfter: NOW + 100 }
+  await writer.trim({ ...limits, keysReceivedBefore: 0 })
+  await writer.close()
+  expect(batchEnds()).toEqual([5])
 })
 
 it('the embedded log refuses the file of an unreleased draft, and leaves it unchanged', () => {

@@ -70,7 +70,12 @@ it('a backup contains the entries at its start, even if they are trimmed since, 
   await append(log, 1, 2, 3)
   const snapshot = new SqliteLogSnapshot(path('log.db'))
   await append(log, 4, 5)
-  await log.trim({ throughPosition: 2, entriesReceivedBefore: 100, keysReceivedBefore: 0 })
+  await log.trim({
+    throughPosition: 2,
+    entriesReceivedBefore: 100,
+    entriesReceivedAfter: Infinity,
+    keysReceivedBefore: 0,
+  })
   expect(await carryOver(snapshot, 1)).toEqual({ positions: [1, 2, 3], last: 3 })
 })
 
@@ -78,13 +83,23 @@ it('a backup contains later entries that the copied state has applied, and conti
   await append(log, 1, 2, 3)
   const snapshot = new SqliteLogSnapshot(path('log.db'))
   await append(log, 4, 5, 6)
-  await log.trim({ throughPosition: 2, entriesReceivedBefore: 100, keysReceivedBefore: 0 })
+  await log.trim({
+    throughPosition: 2,
+    entriesReceivedBefore: 100,
+    entriesReceivedAfter: Infinity,
+    keysReceivedBefore: 0,
+  })
   expect(await carryOver(snapshot, 5)).toEqual({ positions: [1, 2, 3, 4, 5], last: 5 })
 })
 
 it('a backup contains the keys of its entries and of trimmed ones, and no others', async () => {
   await append(log, 1, 2, 3)
-  await log.trim({ throughPosition: 2, entriesReceivedBefore: 100, keysReceivedBefore: 0 })
+  await log.trim({
+    throughPosition: 2,
+    entriesReceivedBefore: 100,
+    entriesReceivedAfter: Infinity,
+    keysReceivedBefore: 0,
+  })
   const snapshot = new SqliteLogSnapshot(path('log.db'))
   await append(log, 4, 5)
   await carryOver(snapshot, 4)
@@ -106,7 +121,12 @@ it('a backup contains the use of a key by a later entry that the copied state ha
 
 it('a backup continues its positions even if it contains no entries', async () => {
   await append(log, 1, 2)
-  await log.trim({ throughPosition: 2, entriesReceivedBefore: 100, keysReceivedBefore: 0 })
+  await log.trim({
+    throughPosition: 2,
+    entriesReceivedBefore: 100,
+    entriesReceivedAfter: Infinity,
+    keysReceivedBefore: 0,
+  })
   expect(await carryOver(new SqliteLogSnapshot(path('log.db')), 2)).toEqual({ positions: [], last: 2 })
 })
 

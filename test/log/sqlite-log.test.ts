@@ -46,7 +46,12 @@ describe('the SQLite log file', () => {
     // As many new batches as one step deletes, because their ids begin differently, and an old one after them.
     const young = numbered(0, 1_000).map((id) => newEntry(id))
     await Promise.all([...young, newEntry('old', { receivedAt: NOW - 1 })].map((entry) => writer.append(entry)))
-    const limits = { throughPosition: 10_000, entriesReceivedBefore: NOW, keysReceivedBefore: 0 }
+    const limits = {
+      throughPosition: 10_000,
+      entriesReceivedBefore: NOW,
+      entriesReceivedAfter: Infinity,
+      keysReceivedBefore: 0,
+    }
     expect(await writer.trim(limits)).toBe(false)
     const reader = await location.openReader()
     expect(await reader.read(1_000, { entries: 10, bytes: MIB })).toHaveLength(1)
@@ -202,7 +207,13 @@ describe('the SQLite log file', () => {
       return outcome
     }
     await Promise.all([keyed('young', NOW), ...numbered(0, 2_500).map((key) => keyed(key, NOW - 1))])
-    const trim = () => writer.trim({ throughPosition: 0, entriesReceivedBefore: 0, keysReceivedBefore: NOW })
+    const trim = () =>
+      writer.trim({
+        throughPosition: 0,
+        entriesReceivedBefore: 0,
+        entriesReceivedAfter: Infinity,
+        keysReceivedBefore: NOW,
+      })
     expect([await trim(), await trim()]).toEqual([true, false])
     expect([await keyed('r7', NOW), await keyed('young', NOW)]).toEqual(['appended', 'repeated'])
     await writer.close()

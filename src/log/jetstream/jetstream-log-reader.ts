@@ -140,7 +140,9 @@ class JetStreamLogReader implements LogReader {
         const candidates = messages.filter(({ stampedAt }) => stampedAt <= until)
         const match = candidates.find(({ headers }) => idOf(headers) === requestId)
         if (match) return match.position
-        if (candidates.length < PULLED_HEADERS_MAX) return undefined
+        // Earlier messages may be from a time when the leader's clock was ahead.
+        const isOver = (messages.at(-1)?.stampedAt ?? Infinity) > until
+        if (isOver || messages.length < PULLED_HEADERS_MAX) return undefined
       }
       return undefined
     } finally {

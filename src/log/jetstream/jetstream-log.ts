@@ -30,6 +30,8 @@ export interface JetStreamLogOptions {
 }
 
 const TRIMMED_PER_STEP_MAX = 2_000
+/** The messages that one search for the end of the old entries looks at. */
+const SEARCHED_FOR_YOUNG_MAX = 256
 
 /** Creates the stream if it does not exist. Rejects with AppError `unavailable` when no server responds. */
 export async function openJetStreamLog(options: JetStreamLogOptions): Promise<LogWriter> {
@@ -48,8 +50,8 @@ class JetStreamLog implements LogWriter {
   #waitingBytes = 0
   #isClosed = false
   #onIdle: (() => void) | undefined
-  /** The last position with a time before an instant, cached for all steps of one trim. */
-  #lastBefore: { readonly instant: number; readonly position: number } | undefined
+  /** Cached for all steps of one trim. */
+  #old: OldEntries | undefined
 
   constructor(stream: LogStream, options: JetStreamLogOptions) {
     this.#stream = stream
@@ -101,31 +103,42 @@ class JetStreamLog implements LogWriter {
     this.#commits.add(startedAt, requestId === entry.requestId ? entry.events : 0)
   }
 
-  /** Entries are in the order of their times, so those to trim come first. */
-  async #trimEntries({ throughPosition, entriesReceivedBefore }: TrimLimits): Promise<boolean> {
+  async #trimEntries(limits: TrimLimits): Promise<boolean> {
+    const { throughPosition } = limits
     const { state } = await this.#stream.ask(({ streams }) => streams.info(STREAM))
     if (state.messages === 0 || throughPosition < state.first_seq) return false
-    if (this.#lastBefore?.instant !== entriesReceivedBefore) {
-      const first = await this.#firstPositionFrom(entriesReceivedBefore)
-      this.#lastBefore = { instant: entriesReceivedBefore, position: first === undefined ? state.last_seq : first - 1 }
-    }
-    const last = Math.min(throughPosition, this.#lastBefore.position)
+    if (this.#old?.limits !== limits) this.#old = await this.#findOld(limits, state.last_seq)
+    const { through, hasMore } = this.#old
+    const last = Math.min(throughPosition, through)
     const seq = Math.min(last + 1, state.first_seq + TRIMMED_PER_STEP_MAX)
     if (seq <= state.first_seq) return false
     await this.#stream.ask(({ streams }) => streams.purge(STREAM, { seq }))
-    return seq <= last
+    if (seq <= last) return true
+    if (hasMore) this.#old = undefined
+    return hasMore && through <= throughPosition
   }
 
-  /** The position of the first message at an instant or later; undefined if there is none. */
-  async #firstPositionFrom(instant: number): Promise<number | undefined> {
-    const puller = await JetStreamPuller.openFrom(this.#stream, instant)
+  /** Finds the old entries, up to the first that is not old. See `LogWriter.trim`. */
+  async #findOld(limits: TrimLimits, lastPosition: number): Promise<OldEntries> {
+    const { entriesReceivedBefore: before, entriesReceivedAfter: after } = limits
+    const puller = await JetStreamPuller.openFrom(this.#stream, before)
     try {
-      const [first] = await puller.pull(1)
-      return first?.position
+      const found = await puller.pull(SEARCHED_FOR_YOUNG_MAX)
+      const young = found.find(({ stampedAt }) => stampedAt >= before && stampedAt <= after)
+      if (young) return { limits, through: young.position - 1, hasMore: false }
+      const through = found.at(-1)?.position ?? lastPosition
+      return { limits, through, hasMore: found.length === SEARCHED_FOR_YOUNG_MAX }
     } finally {
       puller.close()
     }
   }
+}
+
+/** The entries up to a position are old by these limits; `hasMore` if those after it may be old too. */
+interface OldEntries {
+  readonly limits: TrimLimits
+  readonly through: number
+  readonly hasMore: boolean
 }
 
 /** Reports all acknowledgements of one turn of the event loop as one commit. */

@@ -1,5 +1,6 @@
 // Reads the log in PostgreSQL, for the pipeline and for look-ups.
 import { setTimeout } from 'node:timers/promises'
+import { CLOCK_HELD_MS_MAX } from '../../core/receipt-clock.ts'
 import { toEntry, type EntryRow } from '../entry-row.ts'
 import type { LogReader } from '../event-log.ts'
 import { LOG_PARTITIONS } from '../partition.ts'
@@ -33,8 +34,9 @@ export async function openPostgresLogReader(url: string): Promise<LogReader> {
     async lowWatermark(now) {
       for (let tries = 1; ; tries++) {
         const [watermark] = await connections.ask<{ instant: number; behind_ms: number }>(findLowWatermark(now))
-        if (!watermark) return 0
-        if (watermark.behind_ms <= WATERMARK_BEHIND_MS_MAX || tries === WATERMARK_TRIES_MAX) return watermark.instant
+        const isKnown = watermark && watermark.behind_ms >= -CLOCK_HELD_MS_MAX
+        if (isKnown && watermark.behind_ms <= WATERMARK_BEHIND_MS_MAX) return watermark.instant
+        if (tries === WATERMARK_TRIES_MAX) return isKnown ? watermark.instant : 0
         await setTimeout(WATERMARK_PAUSE_MS)
       }
     },

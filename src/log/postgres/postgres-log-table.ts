@@ -8,17 +8,20 @@
 // last entry. A counter that every append updates would leave dead rows, and queries would skip all of them as long as an old
 // snapshot, such as that of a dump, is open.
 import type { QueryConfig } from 'pg'
+import { CLOCK_HELD_MS_MAX } from '../../core/receipt-clock.ts'
 import { IDEMPOTENCY_KEPT_MS, type TrimLimits } from '../event-log.ts'
 import { LOG_PARTITIONS } from '../partition.ts'
 
 /** An advisory lock; two databases of one server do not share it. */
 const LOCK = `hashtextextended('the event log', 0)`
 const DATABASE_NOW = `floor(extract(epoch from clock_timestamp()) * 1000)::bigint`
-/** The last assigned position and time, even after all entries are dropped. */
+/** When an entry was received. */
+const RECEIVED_AT = 'coalesce(set_back_at, received_at)'
+/** The last assigned position and its times, even after all entries are dropped. */
 const LAST = `
-  select position, received_at from (
-    (select position, received_at from log_entries order by received_at desc, position desc limit 1)
-    union all select position, received_at from log_trimmed
+  select position, received_at, set_back_at from (
+    (select position, received_at, set_back_at from log_entries order by received_at desc, position desc limit 1)
+    union all select position, received_at, null from log_trimmed
   ) as latest order by position desc limit 1`
 /** How long dropping a segment may wait for its lock, which blocks readers and writers. The next trim tries again. */
 const DROP_WAIT = '200ms'
@@ -29,7 +32,13 @@ export const POSTGRES_KEYS_TABLE = 'log_keys'
 /** Checks first whether the tables exist: `create index if not exists` waits for every writer of the table. */
 const TABLES = `
   do $$ begin
-  if to_regclass('log_entries') is not null then return; end if;
+  if to_regclass('log_entries') is not null then
+    if not exists (select from pg_attribute where attrelid = 'log_segments'::regclass and attname = 'opened_at') then
+      alter table log_entries add column set_back_at bigint;
+      alter table log_segments add column opened_at bigint;
+    end if;
+    return;
+  end if;
   create table log_entries (
     received_at bigint not null,
     position bigint not null,
@@ -39,6 +48,8 @@ const TABLES = `
     request_id text collate "C" not null,
     context text,
     body bytea not null,
+    -- The time of receipt, if the clock was set back and received_at, which orders the segments, is later.
+    set_back_at bigint,
     primary key (received_at, position)
   ) partition by range (received_at);
   create index log_entries_by_partition on log_entries (partition, position);
@@ -46,7 +57,9 @@ const TABLES = `
   create table log_segments (
     starts_at bigint primary key,
     ends_at bigint not null,
-    first_position bigint not null
+    first_position bigint not null,
+    -- When it was created, by the clock.
+    opened_at bigint
   );
   create table log_trimmed (position bigint not null, received_at bigint not null);
   insert into log_trimmed values (0, 0);
@@ -81,15 +94,17 @@ const OPEN_SEGMENT = `
     execute format('create table %I (like log_entries including all)', segment);
     execute format('alter table %I alter column body set storage external', segment);
     execute format('alter table log_entries attach partition %I for values from (%s) to (%s)', segment, starts, ends);
-    insert into log_segments values (starts, ends, next_position);
+    insert into log_segments (starts_at, ends_at, first_position, opened_at)
+      values (starts, ends, next_position, ${DATABASE_NOW});
   end $$;
 `
 
 /**
  * Appends entries in one call, so that the lock is never held during a network round trip. Returns the entries that it left out
  * because their keys are in use: their ordinals, from 1, and the hash and request id of each key. No two entries may have the same
- * key. Later segments have greater positions even if the clock is set back: no entry gets a time before the newest segment, which
- * a call without any new entry may have created. Waits for the disk even with `synchronous_commit = off`. Measured on two cores:
+ * key. Later segments have greater positions even if the clock is set back: no entry gets a `received_at` before the newest segment,
+ * which a call without any new entry may have created. When the clock was set back by more than a second, a new segment opens after
+ * each `segment_ms`, so that old ones can be dropped. Waits for the disk even with `synchronous_commit = off`. Measured on two cores:
  * one process with 64 waiting requests appended 40,000 entries of 500 bytes a second, two processes 16,000 each; so COPY is not
  * needed.
  */
@@ -101,7 +116,11 @@ const APPEND = `
   #variable_conflict use_column
   declare
     last record;
+    newest record;
+    now bigint := 0;
     stamp bigint;
+    set_back bigint;
+    received bigint;
     ordinals bigint[];
     used_hashes text[];
     used_request_ids text[];
@@ -109,7 +128,15 @@ const APPEND = `
     if current_setting('synchronous_commit') = 'off' then perform set_config('synchronous_commit', 'on', true); end if;
     perform pg_advisory_xact_lock(${LOCK});
     select * into strict last from (${LAST}) as last_entry;
-    stamp := greatest(last.received_at, ${DATABASE_NOW}, (select max(starts_at) from log_segments));
+    select starts_at, ends_at, coalesce(opened_at, starts_at) as opened_at
+      into newest from log_segments order by starts_at desc limit 1;
+    now := ${DATABASE_NOW};
+    stamp := greatest(last.received_at, now, newest.starts_at);
+    if stamp > now + ${CLOCK_HELD_MS_MAX} then
+      set_back := case when last.set_back_at between now and now + ${CLOCK_HELD_MS_MAX} then last.set_back_at else now end;
+      if abs(now - newest.opened_at) >= segment_ms then stamp := newest.ends_at; end if;
+    end if;
+    received := coalesce(set_back, stamp);
     perform log_open_segment(stamp, segment_ms, last.position + 1);
 
     select array_agg(entry.ordinal), array_agg(used.hash), array_agg(used.request_id)
@@ -117,21 +144,22 @@ const APPEND = `
       from unnest(workspace_ids, keys) with ordinality as entry (workspace_id, key, ordinal)
       cross join lateral (
         select hash, request_id from log_keys
-        where workspace_id = entry.workspace_id and key = entry.key and received_at > stamp - ${IDEMPOTENCY_KEPT_MS}
+        where workspace_id = entry.workspace_id and key = entry.key and received_at > received - ${IDEMPOTENCY_KEPT_MS}
         limit 1
       ) as used;
     ordinals := coalesce(ordinals, '{}');
 
     insert into log_keys (workspace_id, key, hash, request_id, received_at)
-      select entry.workspace_id, entry.key, entry.hash, entry.request_id, stamp
+      select entry.workspace_id, entry.key, entry.hash, entry.request_id, received
       from unnest(workspace_ids, keys, hashes, request_ids) with ordinality
         as entry (workspace_id, key, hash, request_id, ordinal)
       where entry.key is not null and entry.ordinal <> all (ordinals)
       on conflict (workspace_id, key) do update
         set hash = excluded.hash, request_id = excluded.request_id, received_at = excluded.received_at;
 
-    insert into log_entries (received_at, position, partition, kind, workspace_id, request_id, context, body)
-      select stamp, last.position + entry.ordinal
+    insert into log_entries
+      (received_at, set_back_at, position, partition, kind, workspace_id, request_id, context, body)
+      select stamp, set_back, last.position + entry.ordinal
           - (select count(*) from unnest(ordinals) as skipped where skipped < entry.ordinal),
         entry.partition, entry.kind, entry.workspace_id, entry.request_id, entry.context,
         substring(bodies from entry.body_end - entry.body_length + 1 for entry.body_length)
@@ -143,7 +171,10 @@ const APPEND = `
   end $$;
 `
 
-/** Drops the oldest segment if all of its entries are applied and old enough; false if it dropped none. */
+/**
+ * Drops the oldest segment if all of its entries are applied and old enough; false if it dropped none. A segment gets no entry after
+ * its end, nor after the next one was opened, which is earlier if the clock was set back.
+ */
 const DROP_SEGMENT = `
   create or replace function log_drop_segment(through_position bigint, received_before bigint)
   returns boolean language plpgsql as $$
@@ -151,12 +182,15 @@ const DROP_SEGMENT = `
     last record;
     oldest record;
   begin
-    if not exists (select from log_segments where ends_at <= received_before) then return false; end if;
+    select starts_at, least(ends_at, lead(opened_at) over (order by starts_at)) as filled_at
+      into oldest from log_segments order by starts_at limit 1;
+    if not found or oldest.filled_at > received_before then return false; end if;
     perform pg_advisory_xact_lock(${LOCK});
     select * into strict last from (${LAST}) as last_entry;
-    select starts_at, ends_at, lead(first_position - 1, 1, last.position) over (order by starts_at) as last_position
+    select starts_at, least(ends_at, lead(opened_at) over (order by starts_at)) as filled_at,
+        lead(first_position - 1, 1, last.position) over (order by starts_at) as last_position
       into oldest from log_segments order by starts_at limit 1;
-    if not found or oldest.ends_at > received_before or oldest.last_position > through_position then return false; end if;
+    if not found or oldest.filled_at > received_before or oldest.last_position > through_position then return false; end if;
     perform set_config('lock_timeout', '${DROP_WAIT}', true);
     execute format('drop table %I', 'log_entries_' || oldest.starts_at);
     delete from log_segments where starts_at = oldest.starts_at;
@@ -244,7 +278,7 @@ export function trimKeys({ keysReceivedBefore }: TrimLimits): QueryConfig {
   }
 }
 
-const ENTRY_COLUMNS = 'position, kind, workspace_id, request_id, received_at, context, body'
+const ENTRY_COLUMNS = `position, kind, workspace_id, request_id, ${RECEIVED_AT} as received_at, context, body`
 /** Limits a query to the segment of the entry after a position, even if it does not exist yet, and to later segments. */
 const segmentsBehind = (position: string) =>
   `received_at >= coalesce((select max(starts_at) from log_segments where first_position <= ${position} + 1), 0)`
@@ -258,7 +292,7 @@ export function readEntries(
   return {
     name: 'read_entries',
     text: `
-      select ${ENTRY_COLUMNS} from (
+      select position, kind, workspace_id, request_id, received_at, context, body from (
         select *, row_number() over running as ordinal, sum(octet_length(body)) over running as bytes from (
           select ${ENTRY_COLUMNS} from log_entries
           where partition = $1 and position > $2 and ${segmentsBehind('$2')}
@@ -277,7 +311,7 @@ export function findFirstAfter(cursors: readonly number[]): QueryConfig {
       select first.position, first.received_at
       from unnest($1::bigint[]) with ordinality as cursor (position, ordinal)
       cross join lateral (
-        select position, received_at from log_entries
+        select position, ${RECEIVED_AT} as received_at from log_entries
         where partition = cursor.ordinal - 1 and position > cursor.position and ${segmentsBehind('cursor.position')}
         order by position limit 1
       ) as first order by first.position limit 1`,
@@ -289,7 +323,8 @@ export function findFirstAfter(cursors: readonly number[]): QueryConfig {
  * Returns one row: `instant`, at most `now`, and `behind_ms`, how far the time it comes from is behind the database's clock.
  * Entries get times under the lock. If the lock is free, all entries with earlier times are committed, and later ones read the
  * clock after this query. If not, an entry being appended gets no time before that of the last committed entry. Waiting for the
- * lock would give a later instant, but make readers wait for the disk. This fails if somebody sets the database's clock back.
+ * lock would give a later instant, but make readers wait for the disk. If the clock was set back after the last entry was committed,
+ * that entry's time says nothing about the next one: `behind_ms` is then below -`CLOCK_HELD_MS_MAX`.
  */
 export function findLowWatermark(now: number): QueryConfig {
   return {
@@ -298,7 +333,7 @@ export function findLowWatermark(now: number): QueryConfig {
       select least($1::bigint, stamped) as instant, ${DATABASE_NOW} - stamped as behind_ms
       from (
         select case when pg_try_advisory_xact_lock_shared(${LOCK}) then ${DATABASE_NOW}
-          else (select received_at from (${LAST}) as last_entry) end as stamped
+          else (select ${RECEIVED_AT} from (${LAST}) as last_entry) end as stamped
       ) as watermark`,
     values: [now],
   }

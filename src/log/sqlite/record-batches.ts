@@ -108,9 +108,11 @@ export function saveLastPosition(file: SqliteFile.Database, position: number): v
  */
 export function prepareTrim(file: SqliteFile.Database, batchesMax: number): SqliteFile.Statement<[TrimLimits]> {
   return file.prepare(
-    `delete from record_batches where received_at < @entriesReceivedBefore and last_position in (
-       select last_position from record_batches where last_position <= @throughPosition
-       order by last_position limit ${batchesMax})`,
+    `delete from record_batches where last_position <= (
+       select max(last_position) from (
+         select last_position, received_at from record_batches where last_position <= @throughPosition
+         order by last_position limit ${batchesMax})
+       where received_at < @entriesReceivedBefore or received_at > @entriesReceivedAfter)`,
   )
 }
 

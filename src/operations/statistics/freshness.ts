@@ -1,5 +1,5 @@
 // Computes `processed_until`, the instant up to which the numbers include every event ("Presence and freshness").
-import type { LogReader, LogWriter } from '../../log/event-log.ts'
+import { CLOCK_AHEAD_MS, type LogReader, type LogWriter } from '../../log/event-log.ts'
 import { listPipelineCursors } from '../../store/entries/cursors.ts'
 import type { Store } from '../../store/store.ts'
 
@@ -21,14 +21,16 @@ export class Freshness {
   /**
    * Reads that begin after this resolves see every event received before the returned instant, which is the present if nothing
    * waits. Never goes back. The order of the reads matters: an entry moves from the writer's memory to the log and from there to
-   * the tables, so an entry that moves on between two reads is seen by the later one.
+   * the tables, so an entry that moves on between two reads is seen by the later one. While an entry waits that a clock ahead has
+   * dated, it stands still: entries after that one may have any earlier date.
    */
   async processedUntil(): Promise<number> {
     const { database, log, logReader, clock } = this.#sources
     const now = await logReader.lowWatermark(clock())
     const uncommitted = log.oldestWaitingReceivedAt() ?? now
     const unapplied = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
-    this.#latest = Math.max(this.#latest, Math.min(now, uncommitted, unapplied?.receivedAt ?? now))
+    const waiting = [uncommitted, unapplied?.receivedAt ?? now]
+    if (Math.max(...waiting) <= now + CLOCK_AHEAD_MS) this.#latest = Math.max(this.#latest, Math.min(now, ...waiting))
     return this.#latest
   }
 }

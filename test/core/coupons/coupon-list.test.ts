@@ -12,7 +12,7 @@ import {
   toArchivedList,
   toCouponCode,
   type CouponList,
-} from '../../src/core/coupons/coupon-list.ts'
+} from '../../../src/core/coupons/coupon-list.ts'
 
 const TODAY = '2026-03-10'
 const YESTERDAY = '2026-03-09'

@@ -1,6 +1,6 @@
 // Coupon codes from CSV: which lines are valid, wherever the bytes are split on their way.
 import { describe, expect, it } from 'vitest'
-import { CouponCsv, INVALID_CODES_NAMED_MAX } from '../../src/core/coupons/coupon-csv.ts'
+import { CouponCsv, INVALID_CODES_NAMED_MAX } from '../../../src/core/coupons/coupon-csv.ts'
 
 function read(bytes: Uint8Array, pieceLength = bytes.byteLength) {
   const csv = new CouponCsv()
