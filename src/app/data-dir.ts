@@ -2,8 +2,10 @@
 import { accessSync, constants, existsSync, mkdtempSync, readdirSync, rmdirSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { ConfigError } from './config.ts'
+import { refuseWrongFiles } from './refuse-wrong-files.ts'
 import { AppError, type Fault } from '../core/app-error.ts'
 import { codeOf, messageOf } from '../core/thrown.ts'
+import { describeOwner } from '../runtime/folder-owner.ts'
 import { makeFolder } from '../store/make-folder.ts'
 import { statePathOf } from '../store/open-database.ts'
 import { systemProblem } from '../core/phrases/system-problem.ts'
@@ -17,6 +19,12 @@ export const UNFINISHED_RESTORE_FILE = 'restore-unfinished'
 export function prepareDataDir(dataDir: string): void {
   useFolder(dataDir, () => makeFolder(dataDir))
   refuseHalfOfBackup(dataDir)
+}
+
+/** As `prepareDataDir`, for a folder that may hold a store already. Throws also as `refuseWrongFiles` does. */
+export function prepareStoreFolder(dataDir: string): void {
+  prepareDataDir(dataDir)
+  refuseWrongFiles(dataDir)
 }
 
 /** The faults of the folder, or of its nearest existing parent. Leaves nothing behind. */
@@ -45,6 +53,7 @@ export function requireStore(dataDir: string): void {
   if (isMissing(dataDir)) throw noStore('DATA_DIR', resolve(dataDir))
   useFolder(dataDir, () => {})
   refuseHalfOfBackup(dataDir)
+  refuseWrongFiles(dataDir)
   if (!existsSync(statePathOf({ dataDir }))) throw noStore('DATA_DIR', resolve(dataDir))
 }
 
@@ -58,12 +67,16 @@ function useFolder(dataDir: string, prepare: () => unknown, used = dataDir): voi
     prepare()
     accessSync(used, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
-    const isNotMade = codeOf(error) === 'ENOENT'
-    const reason = isNotMade ? 'no folder can be made there' : (systemProblem(error) ?? messageOf(error))
-    throw new ConfigError([
-      { field: 'DATA_DIR', problem: `must be a writable folder, and ${resolve(dataDir)} is not: ${reason}` },
-    ])
+    const problem = `must be a writable folder, and ${resolve(dataDir)} is not: ${whyUnusable(error, dataDir)}`
+    throw new ConfigError([{ field: 'DATA_DIR', problem }])
   }
+}
+
+function whyUnusable(error: unknown, dataDir: string): string {
+  const code = codeOf(error)
+  if (code === 'ENOENT') return 'no folder can be made there'
+  if (code === 'EACCES' && existsSync(dataDir)) return `it ${describeOwner(dataDir)}`
+  return systemProblem(error) ?? messageOf(error)
 }
 
 function refuseHalfOfBackup(dataDir: string): void {

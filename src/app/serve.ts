@@ -3,9 +3,10 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { ConfigError, type Config } from './config.ts'
 import { findConnectionsMax } from './connection-limit.ts'
+import { lockHttpRole } from './lock-http-role.ts'
 import { counted } from '../core/phrases/counted.ts'
 import { receiptClock } from '../core/receipt-clock.ts'
-import { prepareDataDir } from './data-dir.ts'
+import { prepareStoreFolder } from './data-dir.ts'
 import { findMachineFaults, listenAt } from './machine-faults.ts'
 import { refuseForeignLog } from './refuse-foreign-log.ts'
 import { warnOfClock } from './warn-of-clock.ts'
@@ -42,6 +43,7 @@ import { migrate } from '../store/migrations.ts'
 import { refuseUnfinishedMove } from '../store/moves/moves.ts'
 import { openDatabase, statePathOf } from '../store/open-database.ts'
 import { REQUEST_ANSWER_WAIT_MS } from '../store/postgres/postgres-database.ts'
+import { markStoreFiles } from '../store/sqlite/file-identity.ts'
 import { startCheckpoints } from '../store/sqlite/sqlite-checkpoints.ts'
 import type { Database } from '../store/store.ts'
 import { WriterLock } from '../runtime/writer-lock.ts'
@@ -134,6 +136,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   const { config, diagnostics, httpLimits } = options
   const connectionsMax = findConnectionsMax(diagnostics)
   await prepareMachine(config, { listens: true })
+  if (isEmbedded(config)) opened.push(lockHttpRole(config.dataDir))
   const writerLock = new WriterLock()
   const metrics = new Metrics()
   // Takes longest to load, so it starts first; meanwhile the threads of store and log load on another core.
@@ -256,7 +259,7 @@ async function prepareMachine(config: Config, checks: { readonly listens: boolea
   const faults = await findMachineFaults(config, checks)
   if (faults.length > 0) throw new ConfigError(faults)
   // A server without an embedded store needs no folder.
-  if (isEmbedded(config)) prepareDataDir(config.dataDir)
+  if (isEmbedded(config)) prepareStoreFolder(config.dataDir)
 }
 
 /**
@@ -295,13 +298,16 @@ async function refuseWrongKey(database: Database, { piiKey }: Config): Promise<v
 }
 
 async function checkLog(database: Database, logReader: LogReader, options: ServeOptions): Promise<void> {
-  await refuseForeignLog(database, logReader, options.config)
-  if (isEmbedded(options.config)) await warnOfGap(database, logReader, options)
+  const { config } = options
+  await refuseForeignLog(database, logReader, config)
+  if (!isEmbedded(config)) return
+  markStoreFiles(statePathOf(config), logPathOf(config))
+  await warnOfGap(database, logReader, options)
 }
 
 /**
- * Entries are trimmed only after they are applied, so tables that lack trimmed entries are new or older than their log. Positions
- * of the embedded log have no gaps.
+ * Entries are trimmed only after they are applied, so tables that lack trimmed entries are older than their log. Positions of the
+ * embedded log have no gaps.
  */
 async function warnOfGap(
   database: Database,
@@ -314,7 +320,7 @@ async function warnOfGap(
   if (missing === 0) return
   const entries = counted(missing, 'applied entry is', 'applied entries are')
   const what = `${entries} missing from these tables and no longer in the log`
-  diagnostics.warn(`${what} in ${describeLogLocation(config)}: the tables are new or older than the log`)
+  diagnostics.warn(`${what} in ${describeLogLocation(config)}: the tables are older than the log`)
 }
 
 /** Warns if NATS could lose acknowledged entries in a power failure. If that cannot be determined, the start continues. */

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import type { Config } from '../app/config.ts'
 import { AppError } from '../core/app-error.ts'
-import { noStore, prepareDataDir, requireStore } from '../app/data-dir.ts'
+import { noStore, prepareStoreFolder, requireStore } from '../app/data-dir.ts'
 import { findTables, migrate } from '../store/migrations.ts'
 import { refuseUnfinishedMove } from '../store/moves/moves.ts'
 import { openDatabase } from '../store/open-database.ts'
@@ -26,7 +26,7 @@ export async function withStore<Result>(config: Config, work: Work<Result>): Pro
 
 /** The same for commands that create and migrate the store as a start of the server does. */
 export async function withPreparedStore<Result>(config: Config, work: Work<Result>): Promise<Result> {
-  if (config.databaseUrl === undefined) prepareDataDir(config.dataDir)
+  if (config.databaseUrl === undefined) prepareStoreFolder(config.dataDir)
   const tell = (what: string) => void process.stderr.write(`${what}\n`)
   return withDatabase(config, work, (database) => migrate(database, Date.now(), tell))
 }

@@ -38,6 +38,7 @@ import {
   describeEachStore,
   describeOnPostgres,
   makeLocation,
+  makeStore,
   openTestDatabase,
   type TestLocation,
 } from '../support/stores.ts'
@@ -373,9 +374,9 @@ it.each([
   [0, []],
   [2, ['2 applied entries are missing from these tables']],
 ])(
-  'serve warns about applied entries that new tables lack, if the log has deleted any: %i',
+  'serve warns about applied entries that older tables lack, if the log has deleted any: %i',
   async (trimmed, warnings) => {
-    const location = await makeLocation('sqlite')
+    const location = await makeStore('sqlite')
     const log = openSqliteLog({ path: join(location.dataDir, 'log.db') })
     for (const requestId of ['r1', 'r2', 'r3']) await log.append(newEntry(requestId))
     await log.trim({

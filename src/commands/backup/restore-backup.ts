@@ -9,8 +9,10 @@ import { removeLog, restoreLog } from '../../log/sqlite/sqlite-log-backup.ts'
 import { migrate } from '../../store/migrations.ts'
 import { openDatabase, statePathOf } from '../../store/open-database.ts'
 import { backupProblem, restoreState } from '../../store/sqlite/sqlite-backup.ts'
+import { markStoreFiles } from '../../store/sqlite/file-identity.ts'
+import { sqliteFilePaths } from '../../store/sqlite/sqlite-file-paths.ts'
 import { explainDiskError } from './explain-disk-error.ts'
-import { sqliteFilePaths, removeSqliteFile, syncToDisk } from './write-backup.ts'
+import { removeSqliteFile, syncToDisk } from './write-backup.ts'
 
 /**
  * Throws AppError `conflict` if the directory has data, even only a `-wal` file of a killed server, which SQLite would apply to the
@@ -34,6 +36,7 @@ export async function restoreBackup(file: string, dataDir: string): Promise<void
     removeLog(state)
     await bringUpToDate(dataDir)
     restoreLog(file, log)
+    markStoreFiles(state, log)
     for (const path of [state, log, dataDir]) syncToDisk(path)
   } catch (error) {
     // A server that started at this moment has created a store of its own.

@@ -23,6 +23,7 @@ import { statePathOf } from '../../store/open-database.ts'
 import { copyState, sealBackup } from '../../store/sqlite/sqlite-backup.ts'
 import { openSqliteDatabase } from '../../store/sqlite/sqlite-database.ts'
 import { systemProblem } from '../../core/phrases/system-problem.ts'
+import { sqliteFilePaths } from '../../store/sqlite/sqlite-file-paths.ts'
 import { explainDiskError } from './explain-disk-error.ts'
 
 /**
@@ -94,11 +95,6 @@ export function syncToDisk(path: string): void {
 /** Removes an SQLite file and the files beside it, if they exist. */
 export function removeSqliteFile(path: string): void {
   for (const name of sqliteFilePaths(path)) rmSync(name, { force: true })
-}
-
-/** The paths of an SQLite file and of the files that SQLite may create beside it. */
-export function sqliteFilePaths(path: string): string[] {
-  return ['', '-wal', '-shm', '-journal'].map((suffix) => path + suffix)
 }
 
 /**

@@ -1,8 +1,10 @@
 // Opens the SQLite file of the embedded log and creates its tables. One thread writes it; any number of connections read it.
+import { existsSync } from 'node:fs'
 import SqliteFile from 'better-sqlite3'
 import { AppError } from '../../core/app-error.ts'
 import { problemOfCode } from '../../core/phrases/system-problem.ts'
-import { RECORD_BATCH_TABLES } from './record-batches.ts'
+import { giveToFolderOwner } from '../../runtime/folder-owner.ts'
+import { lastPosition, RECORD_BATCH_TABLES } from './record-batches.ts'
 import { LOG_KEY_TABLES } from './sqlite-log-keys.ts'
 
 /**
@@ -46,8 +48,21 @@ export function openLogForReading(path: string): SqliteFile.Database {
   return file
 }
 
+/** The last assigned position of an existing log; 0 if it has no tables. */
+export function findLastPosition(path: string): number {
+  const file = openLogForReading(path)
+  try {
+    const table = file.prepare(`select 1 from sqlite_master where name = 'log_end'`)
+    return table.get() === undefined ? 0 : lastPosition(file)
+  } finally {
+    file.close()
+  }
+}
+
 function prepareForWriting(path: string): SqliteFile.Database {
+  const isNew = !existsSync(path)
   const file = new SqliteFile(path, { timeout: BUSY_WAIT_MS })
+  if (isNew) giveToFolderOwner(path)
   file.pragma(`page_size = ${PAGE_BYTES}`)
   file.pragma('journal_mode = WAL')
   file.pragma('synchronous = FULL')

@@ -3,9 +3,10 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import SqliteFile from 'better-sqlite3'
 import { systemProblem } from '../../core/phrases/system-problem.ts'
+import { giveToFolderOwner } from '../../runtime/folder-owner.ts'
 
 /** `tdng`: marks an SQLite file as a backup of Tidings. */
-const BACKUP_ID = 0x74646e67
+export const BACKUP_ID = 0x74646e67
 /** Increased when older versions cannot restore new backups. */
 const BACKUP_FORMAT = 1
 const BUSY_WAIT_MS = 5_000
@@ -59,6 +60,7 @@ export function backupProblem(path: string): string | undefined {
 export async function restoreState(backupPath: string, statePath: string): Promise<void> {
   // `copyFile` would also copy the permissions of the backup.
   await pipeline(createReadStream(backupPath), createWriteStream(statePath, { flags: 'wx' }))
+  giveToFolderOwner(statePath)
   const state = new SqliteFile(statePath, { fileMustExist: true })
   try {
     state.pragma('application_id = 0')

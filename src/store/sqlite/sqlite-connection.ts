@@ -1,5 +1,7 @@
 // One connection to the SQLite file of the state, on the thread that opens it. Caches prepared statements.
+import { existsSync } from 'node:fs'
 import SqliteFile from 'better-sqlite3'
+import { giveToFolderOwner } from '../../runtime/folder-owner.ts'
 import { StoreError } from '../store.ts'
 import { problemOfCode } from '../../core/phrases/system-problem.ts'
 
@@ -76,8 +78,10 @@ export class SqliteConnection {
 
 function openFile(path: string, options: SqliteOptions): SqliteFile.Database {
   let file: SqliteFile.Database | undefined
+  const isNew = !existsSync(path)
   try {
     file = new SqliteFile(path, { readonly: options.readOnly ?? false, timeout: 0 })
+    if (isNew) giveToFolderOwner(path)
     prepare(file, options)
     return file
   } catch (error) {
