@@ -38,7 +38,7 @@ export interface AppParts {
 /** Creates the server; the caller makes it listen. */
 export function createApp(appParts: AppParts): FastifyInstance {
   const { config, diagnostics, parts, registry, rateLimits, metrics, areFilesPresent, limits } = appParts
-  const readiness = new Readiness(parts.database, parts.log, areFilesPresent)
+  const readiness = new Readiness({ ...parts, areFilesPresent })
   const app = createHttpServer({
     parts,
     authentication: new Authentication(registry),
@@ -73,5 +73,6 @@ async function readLag({ database, logReader, clock }: Parts): Promise<LogLag> {
   const last = await logReader.lastPosition()
   if (!oldest) return { entries: 0, seconds: 0 }
   // An upper bound: in other partitions, entries after the oldest unapplied one may already be applied.
-  return { entries: last - oldest.position + 1, seconds: Math.max(0, clock() - oldest.receivedAt) / 1000 }
+  const seconds = oldest.receivedAt === 0 ? NaN : Math.max(0, clock() - oldest.receivedAt) / 1000
+  return { entries: last - oldest.position + 1, seconds }
 }

@@ -4,6 +4,7 @@ import { categoryCommands } from './workspaces/category-commands.ts'
 import type { Command } from './command.ts'
 import { completionCommandFor } from './completion/completion-command.ts'
 import { keyCommands } from './workspaces/key-commands.ts'
+import { logCommands } from './log-commands.ts'
 import { moveCommand } from './move/move-command.ts'
 import { parkedCommands } from './parked-commands.ts'
 import { serveCommand } from './serve-command.ts'
@@ -17,6 +18,7 @@ export const COMMANDS: readonly Command[] = [
   ...categoryCommands,
   ...statisticsCommands,
   ...parkedCommands,
+  ...logCommands,
   ...backupCommands,
   moveCommand,
   completionCommandFor(() => COMMANDS),

@@ -143,7 +143,10 @@ export interface LogReader {
     bounds: { readonly entries: number; readonly bytes: number },
     partition?: number,
   ): Promise<LogEntry[]>
-  /** The first entry after the cursors, of which there is one per partition; undefined if there is none. */
+  /**
+   * The first entry after the cursors, of which there is one per partition; undefined if there is none. If it is damaged, its
+   * `receivedAt` is 0.
+   */
   firstAfter(cursors: readonly number[]): Promise<EntryPosition | undefined>
   /**
    * An instant, at most `now`: no later entry has a `receivedAt` before it, except for those that wait in the memory of a writer of

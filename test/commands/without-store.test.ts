@@ -14,8 +14,10 @@ import { describeEachStore, makeLocation, openTestDatabase, type TestLocation } 
 vi.setConfig({ testTimeout: 120_000 })
 
 const MAKERS = ['serve', 'workspace create', 'restore', 'move']
-/** Not included here: it has rules and tests of its own. `completion` uses no store. */
-const BACKUP = 'backup'
+/** Not included here: they are for the embedded store, and have tests of their own. */
+const FOR_FILES = ['backup', 'log check', 'log skip']
+/** Uses no store. */
+const COMPLETION = 'completion'
 const OPERANDS: Readonly<Record<string, string>> = {
   ID: 'main',
   NAME: 'Offers',
@@ -25,7 +27,7 @@ const OPERANDS: Readonly<Record<string, string>> = {
 }
 
 /** Command lines of all other commands. */
-const OTHERS = COMMANDS.filter(({ name }) => ![...MAKERS, BACKUP, 'completion'].includes(name)).map((command) => {
+const OTHERS = COMMANDS.filter(({ name }) => ![...MAKERS, ...FOR_FILES, COMPLETION].includes(name)).map((command) => {
   const { name, operands, options } = command
   const agreed = 'yes' in options ? ['--yes'] : []
   return [...name.split(' '), ...operands.map((operand) => OPERANDS[operand] as string), ...agreed]

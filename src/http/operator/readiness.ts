@@ -1,7 +1,8 @@
 // Decides whether this process is ready for requests: store and log can be written now, and it is not stopping.
 import { AppError } from '../../core/app-error.ts'
-import type { LogWriter } from '../../log/event-log.ts'
+import type { LogReader, LogWriter } from '../../log/event-log.ts'
 import { LogUnavailable } from '../../log/unavailable.ts'
+import { listPipelineCursors } from '../../store/entries/cursors.ts'
 import { refuseNewerTables } from '../../store/migrations.ts'
 import { StoreError, type Database } from '../../store/store.ts'
 import { lockWorkspaces } from '../../store/workspaces/workspaces.ts'
@@ -32,6 +33,14 @@ export class NotReady extends AppError {
   }
 }
 
+export interface ReadinessOptions {
+  readonly database: Database
+  readonly log: LogWriter
+  readonly logReader: LogReader
+  /** Whether writes still reach the files that the settings name. */
+  readonly areFilesPresent?: (() => boolean) | undefined
+}
+
 /** A process whose tables were migrated by a newer version is not ready. */
 export class Readiness {
   readonly #checks: readonly (() => Promise<void>)[]
@@ -39,12 +48,12 @@ export class Readiness {
   #isStopping = false
   #isWatched = false
 
-  /** `areFilesPresent` tells whether writes still reach the files that the settings name. */
-  constructor(database: Database, log: LogWriter, areFilesPresent: () => boolean = () => true) {
+  constructor({ database, log, logReader, areFilesPresent = () => true }: ReadinessOptions) {
     this.#areFilesPresent = areFilesPresent
     this.#checks = [
       boundedAttempt(() => checkStore(database), { what: 'the store', waitMs: READY_WAIT_MS }),
       boundedAttempt(() => log.check(), { what: 'the log', waitMs: READY_WAIT_MS }),
+      boundedAttempt(() => checkReading(database, logReader), { what: 'the log', waitMs: READY_WAIT_MS }),
     ]
   }
 
@@ -78,6 +87,13 @@ async function checkStore(database: Database): Promise<void> {
   await refuseNewerTables(database)
   // A real change, to a number that may grow at any time: merely beginning a transaction would succeed on a full disk.
   await database.write(lockWorkspaces)
+}
+
+/** The pipeline of the embedded log stops for good at a damaged page. A shared log has other readers, and copies of each entry. */
+async function checkReading(database: Database, logReader: LogReader): Promise<void> {
+  if (logReader.partitions > 1) return
+  const [cursor = 0] = await listPipelineCursors(database, logReader.partitions)
+  await logReader.read(cursor, { entries: 1, bytes: 1 })
 }
 
 /** Names no parts and codes of drivers: these are in the diagnostics. */

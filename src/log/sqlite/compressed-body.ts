@@ -9,6 +9,8 @@ type Lz4 = Pick<typeof import('lz4-napi'), 'compressSync' | 'uncompressSync'>
 const COMPRESSED_BYTES_MIN = 2 * 1024
 /** Bodies that do not shrink to this share stay uncompressed: decompressing them would cost more than they save. */
 const COMPRESSED_PART_MAX = 0.75
+/** The length before the block. */
+const LENGTH_BYTES = 4
 
 const require = createRequire(import.meta.url)
 /** The library, or why it could not be loaded; undefined before the first use. */
@@ -35,9 +37,10 @@ export function decompressBody(compressed: Uint8Array, bytes: number): Buffer {
       `The log contains compressed requests, but LZ4 cannot be loaded (${reason}). Reinstall with optional packages.`,
     )
   }
-  const body = lz4.uncompressSync(compressed)
-  if (body.byteLength !== bytes) throw new Error(`a body of ${bytes} bytes decompressed to ${body.byteLength} bytes`)
-  return body
+  // Checked first: LZ4 would reserve the memory for any length that a damaged body claims.
+  const claimed = Buffer.from(compressed.buffer, compressed.byteOffset, LENGTH_BYTES).readUInt32LE()
+  if (claimed !== bytes) throw new Error(`a body of ${bytes} bytes claims to have ${claimed} bytes`)
+  return lz4.uncompressSync(compressed)
 }
 
 /** Loads the library on first use. It is native code in an optional package per system. */

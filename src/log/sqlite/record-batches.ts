@@ -1,6 +1,7 @@
 // The tables `record_batches` and `log_end` of the embedded log, and every statement that names them. It opens no file and begins
 // no transaction.
 import type SqliteFile from 'better-sqlite3'
+import type { EntryRow } from '../entry-row.ts'
 import type { TrimLimits } from '../event-log.ts'
 import {
   rowsToRecordBatches,
@@ -69,9 +70,12 @@ export class RecordBatchWriter {
   }
 }
 
-/** The batch that holds the first entry after a position. */
+/**
+ * The batch that holds the first entry after a position. With `>`, SQLite would first read the page of the batch before it, which may
+ * be damaged.
+ */
 export function prepareBatchAfter(file: SqliteFile.Database): SqliteFile.Statement<[number], RecordBatchRow> {
-  return file.prepare('select * from record_batches where last_position > ? order by last_position limit 1')
+  return file.prepare('select * from record_batches where last_position >= ? + 1 order by last_position limit 1')
 }
 
 /** Returns a function that lists the few batches that may contain a request id, the likeliest first. */
@@ -121,8 +125,18 @@ export function copyEntries(from: SqliteFile.Database, to: SqliteFile.Database, 
   const insert = to.prepare(INSERT)
   for (const batch of batchesIn(from, range)) insert.run(batch)
   const last = prepareBatchAfter(from).get(range.through)
-  const rows = last ? toRows(last).filter(({ position }) => position <= range.through) : []
+  appendRows(to, last ? toRows(last).filter(({ position }) => position <= range.through) : [])
+}
+
+/** Appends entries at their positions, which have no gaps. */
+export function appendRows(to: SqliteFile.Database, rows: readonly EntryRow[]): void {
+  const insert = to.prepare(INSERT)
   for (const batch of rowsToRecordBatches(rows)) insert.run(batch)
+}
+
+/** Deletes all batches. */
+export function deleteBatches(file: SqliteFile.Database): void {
+  file.exec('delete from record_batches')
 }
 
 /** The request ids of the entries in a range. A batch must end at both ends of it. */

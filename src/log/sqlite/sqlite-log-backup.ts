@@ -1,6 +1,14 @@
 // Copies the embedded log into a backup, an SQLite file that also holds the state, and restores it from one.
 import SqliteFile from 'better-sqlite3'
-import { copyEntries, dropRecordBatches, lastPosition, requestIdsIn, saveLastPosition } from './record-batches.ts'
+import { copyReadable, isDamage } from './damaged-log.ts'
+import {
+  copyEntries,
+  deleteBatches,
+  dropRecordBatches,
+  lastPosition,
+  requestIdsIn,
+  saveLastPosition,
+} from './record-batches.ts'
 import { LOG_TABLES, openLogForReading, openLogForWriting } from './sqlite-log-file.ts'
 import { copyKeys, dropKeys } from './sqlite-log-keys.ts'
 
@@ -27,7 +35,7 @@ export class SqliteLogSnapshot {
     try {
       backup.exec(LOG_TABLES)
       backup.exec('begin')
-      copyEntries(this.#log, backup, { after: 0, through: this.head })
+      this.#copyEntries(backup, cursor)
       copyKeys(this.#log, backup)
       if (cursor > this.head) {
         this.#log.exec('commit')
@@ -45,6 +53,18 @@ export class SqliteLogSnapshot {
 
   close(): void {
     this.#log.close()
+  }
+
+  /** Leaves out damaged entries if they are applied: restored, the log is whole again. */
+  #copyEntries(backup: SqliteFile.Database, cursor: number): void {
+    const range = { after: 0, through: this.head }
+    try {
+      copyEntries(this.#log, backup, range)
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      deleteBatches(backup)
+      copyReadable(this.#log, backup, { ...range, applied: cursor })
+    }
   }
 
   /** Begins a read transaction, so that all reads see the log as it is now. Returns its last position. */
