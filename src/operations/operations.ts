@@ -21,6 +21,7 @@ import { listCouponLists } from './coupons/list-coupon-lists.ts'
 import { listErasures } from './preferences/list-erasures.ts'
 import { listCoupons } from './coupons/list-coupons.ts'
 import { listPreferenceChanges } from './preferences/list-preference-changes.ts'
+import { listUsers } from './users/list-users.ts'
 import { listUserEvents } from './events/list-user-events.ts'
 import type { Operation } from './operation.ts'
 import { readPreferences } from './preferences/read-preferences.ts'
@@ -57,6 +58,7 @@ export const OPERATIONS: readonly Operation[] = [
   getUser,
   eraseUser,
   listErasures,
+  listUsers,
   listUserEvents,
   findRequest,
   updatePreferences,

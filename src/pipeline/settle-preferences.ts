@@ -16,7 +16,7 @@ import {
 import { addressKey, findOptOuts, lockNewAddresses } from '../store/users/address-opt-outs.ts'
 import { findPreferences, lockPreferences, removePreferences, savePreferences } from '../store/users/preferences.ts'
 import type { Store } from '../store/store.ts'
-import type { Merge } from '../store/users/users.ts'
+import type { Merge } from '../core/users/merge.ts'
 import { findCategories } from '../store/workspaces/workspaces.ts'
 import type { NewAddress } from './apply-user-attributes.ts'
 import type { Batch } from './batch.ts'

@@ -19,6 +19,9 @@ export async function findUsersAtOnce(
   ids: readonly number[],
 ): Promise<User[]> {
   if (ids.length === 0) return []
-  if (entries.length > 1 && (await measureUsers(store, ids)) > USERS_BYTES_MAX) throw new TooMuchAtOnce()
+  if (entries.length > 1) {
+    const sizes = await measureUsers(store, ids)
+    if (sizes.reduce((sum, { bytes }) => sum + bytes, 0) > USERS_BYTES_MAX) throw new TooMuchAtOnce()
+  }
   return findUsers(store, ids)
 }

@@ -20,6 +20,11 @@ export function normalizeEmail(address: string): string {
   return withoutCase(trimmed.slice(0, domainAt)) + normalizeDomain(trimmed.slice(domainAt))
 }
 
+/** A part of an address as it stands in normalised addresses. A part of a domain in another alphabet does not. */
+export function normalizeEmailPart(part: string): string {
+  return withoutCase(part.trim())
+}
+
 /** `toLowerCase` turns Σ into ς at the end of a word, so ς becomes σ. */
 function withoutCase(text: string): string {
   return text.toLowerCase().replaceAll('ς', 'σ').normalize('NFC')

@@ -6,11 +6,12 @@ import type { Workspace } from '../../core/workspace.ts'
 import { findLastEventTime } from '../../store/users/events.ts'
 import { IDENTIFIER_VALUES_MAX, listNewestIdentifiers } from '../../store/users/user-identities.ts'
 import { countUsersWithEmail, listYoungestUserIds } from '../../store/users/users.ts'
-import { shownAttributes, toEmailKey } from '../../actions/email-protection.ts'
-import { ATTRIBUTE_NUMBERS, IsoTime, Nullable, Strict, WorkspacePath } from '../fields.ts'
+import { toEmailKey } from '../../actions/email-protection.ts'
+import { IsoTime, Nullable, Strict, WorkspacePath } from '../fields.ts'
 import { defineOperation, type Parts } from '../operation.ts'
 import { runOnceApplied } from '../applied-entries.ts'
 import { queueUserRead } from './queue-user-read.ts'
+import { toUserBody, UserOutput } from './user-body.ts'
 import { EMAIL_FIELD, findNamedUser, LOOKUP_FIELDS, lookupFaults, noSuchUser, type LookupQuery } from './user-lookup.ts'
 import { inDigits } from '../../core/in-digits.ts'
 import { WarningsOutput, withWarnings } from '../warnings.ts'
@@ -41,16 +42,7 @@ export const getUser = defineOperation({
   faults: ({ query, workspace }) => lookupFaults(query, workspace, true),
   refusals: ['not_found'],
   successStatus: 200,
-  output: Type.Object({
-    customer_id: Nullable(Type.String()),
-    attributes: Type.Record(Type.String(), Type.Unknown(), { description: ATTRIBUTE_NUMBERS }),
-    user_identifiers: Type.Record(Type.String(), Type.String(), {
-      description: 'Name and newest value of each identifier.',
-    }),
-    created_at: IsoTime,
-    last_event_at: Nullable(IsoTime),
-    warnings: WarningsOutput,
-  }),
+  output: Type.Object({ ...UserOutput, last_event_at: Nullable(IsoTime), warnings: WarningsOutput }),
   handle: ({ query, workspace }, parts) =>
     runOnceApplied(parts, () => queueUserRead(parts.queue, workspace, () => read(query, workspace, parts))),
 })
@@ -65,10 +57,7 @@ async function read(query: LookupQuery, workspace: Workspace, parts: Parts) {
   const lastEventTime = await findLastEventTime(database, userIds)
   const warnings = await sharedEmailWarnings(query, workspace, parts)
   return {
-    customer_id: user.customerId,
-    attributes: shownAttributes(workspace, user, emailVault),
-    user_identifiers: Object.fromEntries(identifiers.map(({ name, value }) => [name, value])),
-    created_at: toIso(user.createdAt),
+    ...toUserBody(user, identifiers, { workspace, emailVault }),
     last_event_at: lastEventTime === null ? null : toIso(lastEventTime),
     ...withWarnings(parts, 'get_user', warnings),
   }

@@ -9,7 +9,7 @@
 // that takes the number of customer ids of stored users, which hardly any batch needs (`resolve-users.ts`).
 import { CUSTOMER_ID } from '../../core/users/user.ts'
 import type { StoredIdentity } from '../../store/users/user-identities.ts'
-import type { Merge } from '../../store/users/users.ts'
+import type { Merge } from '../../core/users/merge.ts'
 import { identityKey, type KeyedIdentity, type Subject } from '../batch.ts'
 
 /** A new customer id of a user. Facts and the order of the log refer to it by its number. */

@@ -1,5 +1,5 @@
 // The table of identities: the customer ids and identifiers that lead to users.
-import type { Selectable } from 'kysely'
+import { sql, type RawBuilder, type Selectable } from 'kysely'
 import { CUSTOMER_ID, type Identity } from '../../core/users/user.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
@@ -93,10 +93,7 @@ const IDENTIFIER_NAMES_MAX = 100
 export async function listNewestIdentifiers(store: Store, userId: number): Promise<Identity[]> {
   const few = await identitiesOf(store, userId).orderBy('value').limit(IDENTITIES_AT_ONCE).execute()
   if (few.length === IDENTITIES_AT_ONCE) return listNewestOfMany(store, userId)
-  const newest = new Map<string, (typeof few)[number]>()
-  for (const row of few) if (isAsNew(row, newest.get(row.name))) newest.set(row.name, row)
-  newest.delete(CUSTOMER_ID)
-  return [...newest.values()].map(({ name, value }) => ({ name, value }))
+  return newestOfEachName(few)
 }
 
 type SeenNumber = Pick<UserIdentityRow, 'seen_number'>
@@ -124,6 +121,57 @@ async function listNewestOfMany(store: Store, userId: number): Promise<Identity[
     found.push(await newest.limit(1).executeTakeFirstOrThrow())
   }
   return found
+}
+
+/** The identities of many users are read in one statement if there are no more than this for each of them, on average. */
+const IDENTITIES_PER_USER = 10
+
+/** What `listNewestIdentifiers` returns, for many users. */
+export async function listNewestIdentifiersOf(
+  store: Store,
+  userIds: readonly number[],
+): Promise<Map<number, Identity[]>> {
+  const max = userIds.length * IDENTITIES_PER_USER
+  const rows = await store.query
+    .selectFrom(wantedValues(store, 'id', 'integer', userIds))
+    .innerJoin('user_identities as identity', 'identity.user_id', 'wanted.id')
+    .select(['identity.user_id', 'identity.name', 'identity.value', 'identity.seen_number'])
+    .limit(max + 1)
+    .execute()
+  const found = new Map<number, Identity[]>()
+  if (rows.length > max) {
+    for (const id of userIds) found.set(id, await listNewestIdentifiers(store, id))
+    return found
+  }
+  const rowsOf = Map.groupBy(rows, (row) => row.user_id)
+  for (const id of userIds) {
+    const inOrder = (rowsOf.get(id) ?? []).toSorted((left, right) => compareTexts(left.value, right.value))
+    found.set(id, newestOfEachName(inOrder))
+  }
+  return found
+}
+
+/** By code point, as the store does. */
+function compareTexts(left: string, right: string): number {
+  return Buffer.compare(Buffer.from(left), Buffer.from(right))
+}
+
+function newestOfEachName(inOrder: readonly (Identity & SeenNumber)[]): Identity[] {
+  const newest = new Map<string, Identity & SeenNumber>()
+  for (const row of inOrder) if (isAsNew(row, newest.get(row.name))) newest.set(row.name, row)
+  newest.delete(CUSTOMER_ID)
+  return [...newest.values()].map(({ name, value }) => ({ name, value }))
+}
+
+/** The most ids of one user that a search examines: a user merged from many may have a million. */
+export const SEARCHED_IDS_MAX = 100
+
+/** Whether one of the ids of a user, by name and text, contains a text. `pattern`: of `like`, in capitals. */
+export function hasIdLike({ query }: Store, userId: RawBuilder<number>, pattern: string): RawBuilder<boolean> {
+  const ids = query.selectFrom('user_identities').select('value').where('user_id', '=', userId)
+  const firstIds = ids.orderBy('name').orderBy('value').limit(SEARCHED_IDS_MAX).as('first_ids')
+  const match = query.selectFrom(firstIds).select(sql.lit(1).as('one'))
+  return sql`exists ${match.where(sql<boolean>`upper(first_ids.value) like ${pattern} escape '\\'`)}`
 }
 
 function identitiesOf({ query }: Store, userId: number) {

@@ -1,7 +1,8 @@
 // The table of users. A user who turns out to be the same person as an older user is merged: its row stays and points to the older
 // one. Events keep the user id they were stored with, so a merge costs the same for any history.
-import { sql, type Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
 import { parseJsonText } from '../../core/json/parse-json.ts'
+import { survivorsOf, type Merge } from '../../core/users/merge.ts'
 import type { Attributes, Identity } from '../../core/users/user.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
@@ -104,7 +105,7 @@ export function usersWithEmail(
   emailKey: string,
   { before, max }: { readonly before: number | undefined; readonly max: number },
 ) {
-  const users = shownUsers(store).where('user.workspace_id', '=', workspaceId).where('user.email_key', '=', emailKey)
+  const users = usersOf(store, workspaceId).where('user.email_key', '=', emailKey)
   const rest = before === undefined ? users : users.where('user.id', '<', before)
   return rest.orderBy('user.id', 'desc').limit(max)
 }
@@ -119,6 +120,30 @@ export async function countUsersWithEmail(
   const users = usersWithEmail(store, workspaceId, emailKey, { before: undefined, max })
   const counted = store.query.selectFrom(users.as('some')).select(({ fn }) => fn.countAll<number>().as('count'))
   return (await counted.executeTakeFirstOrThrow()).count
+}
+
+/** The users of a workspace, without their attributes, as a query that callers narrow. */
+export function usersOf(store: Store, workspaceId: string) {
+  return shownUsers(store).where('user.workspace_id', '=', workspaceId)
+}
+
+/** The id that is `count` users before `before`, merged ones included; 0 if there are fewer. Reads only the index. */
+export async function skipUsers(
+  { query }: Store,
+  workspaceId: string,
+  { before, count }: { readonly before: number; readonly count: number },
+): Promise<number> {
+  const earlier = query
+    .selectFrom('users')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '<', before)
+  const row = await earlier
+    .orderBy('id', 'desc')
+    .limit(1)
+    .offset(count - 1)
+    .executeTakeFirst()
+  return row?.id ?? 0
 }
 
 function shownUsers({ query }: Store) {
@@ -240,14 +265,16 @@ export async function countUsers({ query }: Store, workspaceId: string): Promise
   return row.count
 }
 
-/** The size of the attributes of all these users together, in bytes of JSON. */
-export async function measureUsers(store: Store, ids: readonly number[]): Promise<number> {
-  const row = await store.query
+/** The size of each user's attributes, in bytes of JSON. */
+export async function measureUsers(
+  store: Store,
+  ids: readonly number[],
+): Promise<{ readonly id: number; readonly bytes: number }[]> {
+  return store.query
     .selectFrom('users')
-    .select(({ fn }) => fn.coalesce(fn.sum<number>(fn('octet_length', ['attributes'])), sql<number>`0`).as('bytes'))
+    .select(({ fn }) => ['id', fn<number>('octet_length', ['attributes']).as('bytes')])
     .where('id', 'in', (sub) => sub.selectFrom(wantedValues(store, 'id', 'integer', ids)).select('wanted.id'))
-    .executeTakeFirstOrThrow()
-  return row.bytes
+    .execute()
 }
 
 /** The users with these ids, without merged ones. */
@@ -321,12 +348,6 @@ async function lockUsers(store: Store, userIds: readonly number[]): Promise<void
   await store.lockRows(rows).execute()
 }
 
-/** A merge of one user into another: `from`, and every user merged into it, points to `into`. */
-export interface Merge {
-  readonly from: number
-  readonly into: number
-}
-
 /**
  * Carries out merges, in order. Clears attributes, email and customer id of the merged users: `saveUsers` has already stored them
  * with the survivors.
@@ -349,14 +370,6 @@ export async function mergeUsers(store: Store, merges: readonly Merge[]): Promis
     .whereRef('users.id', '=', 'merged.from_id')
     .execute()
   await moveIdentities(store, survivors)
-}
-
-/** Merged user → its survivor after all merges, which are given in order. */
-export function survivorsOf(merges: readonly Merge[]): Map<number, number> {
-  const survivors = new Map<number, number>()
-  // A user is merged only once, so the survivor of `into` can only be set by a later merge: hence from last to first.
-  for (const { from, into } of merges.toReversed()) survivors.set(from, survivors.get(into) ?? into)
-  return survivors
 }
 
 /** Deletes users. The caller deletes what points to them, and those merged into them. */

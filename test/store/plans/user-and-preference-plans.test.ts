@@ -18,8 +18,10 @@ import {
   countCustomerIds,
   findIdentities,
   listNewestIdentifiers,
+  listNewestIdentifiersOf,
   saveIdentities,
 } from '../../../src/store/users/user-identities.ts'
+import { searchUsers } from '../../../src/store/users/user-search.ts'
 import {
   findUser,
   findUserByEmail,
@@ -76,6 +78,7 @@ describeEachStore('Users and preferences', (kind) => {
     ['how many customer ids users have', ['user_id', 'name'], (store) => countCustomerIds(store, WANTED, 21)],
     ['the identifiers of a user', ['user_id'], (store) => listNewestIdentifiers(store, 1)],
     ['the identifiers of a user with many ids', ['user_id'], (store) => listNewestIdentifiers(store, CROWD)],
+    ['the identifiers of many users', ['user_id'], (store) => listNewestIdentifiersOf(store, MANY)],
     [
       'many identities',
       ['value'],
@@ -85,6 +88,12 @@ describeEachStore('Users and preferences', (kind) => {
       'identities that are no longer single aliases',
       ['value'],
       (store) => clearSingleAliases(store, [{ workspaceId: 'main', ...named }]),
+    ],
+    [
+      'the users to search',
+      ['workspace_id', 'user_id', 'id'],
+      (store) =>
+        searchUsers(store, 'main', { text: 'x', emailPart: 'x' }, { before: USERS, max: 2, examinedMax: 5_000 }),
     ],
     ['many users', ['id'], (store) => findUsers(store, WANTED)],
     ['the preferences of many users', ['user_id', 'id'], (store) => findPreferences(store, WANTED)],
@@ -130,6 +139,12 @@ describeEachStore('Users and preferences', (kind) => {
       { name: 'mail', value: 'none' },
     ])
     expect(rowsOfQueries.reduce((sum, rows) => sum + rows, 0)).toBeLessThan(110)
+    rowsOfQueries.length = 0
+    expect((await listNewestIdentifiersOf(watched, [1, CROWD])).get(CROWD)).toEqual([
+      { name: 'crm', value: 'b' },
+      { name: 'mail', value: 'none' },
+    ])
+    expect(rowsOfQueries.reduce((sum, rows) => sum + rows, 0)).toBeLessThan(140)
   })
 
   it('counts the customer ids of a user who has thousands of them only up to a limit', async () => {
