@@ -273,18 +273,17 @@ export async function measureUsers(
   return store.query
     .selectFrom('users')
     .select(({ fn }) => ['id', fn<number>('octet_length', ['attributes']).as('bytes')])
-    .where('id', 'in', (sub) => sub.selectFrom(wantedValues(store, 'id', 'integer', ids)).select('wanted.id'))
+    .where('id', 'in', wantedIds(store, ids))
     .execute()
 }
 
 /** The users with these ids, without merged ones. */
 export async function findUsers(store: Store, ids: readonly number[]): Promise<User[]> {
   if (ids.length === 0) return []
-  const wanted = wantedValues(store, 'id', 'integer', ids)
   const rows = await store.query
     .selectFrom('users')
     .selectAll()
-    .where('id', 'in', (sub) => sub.selectFrom(wanted).select('wanted.id'))
+    .where('id', 'in', wantedIds(store, ids))
     .where('merged_into', 'is', null)
     .execute()
   return rows.map(toUser)
@@ -339,12 +338,7 @@ export async function findIdentitiesForUpdate(
 /** Locks users until this transaction ends. Always in the order of their ids, so that no two transactions deadlock. */
 async function lockUsers(store: Store, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return
-  const wanted = wantedValues(store, 'id', 'integer', userIds)
-  const rows = store.query
-    .selectFrom('users')
-    .select('id')
-    .where('id', 'in', (sub) => sub.selectFrom(wanted).select('wanted.id'))
-    .orderBy('id')
+  const rows = store.query.selectFrom('users').select('id').where('id', 'in', wantedIds(store, userIds)).orderBy('id')
   await store.lockRows(rows).execute()
 }
 
@@ -375,8 +369,11 @@ export async function mergeUsers(store: Store, merges: readonly Merge[]): Promis
 /** Deletes users. The caller deletes what points to them, and those merged into them. */
 export async function removeUsers(store: Store, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return
-  const wanted = store.query.selectFrom(wantedValues(store, 'id', 'integer', userIds)).select('wanted.id')
-  await store.query.deleteFrom('users').where('id', 'in', wanted).execute()
+  await store.query.deleteFrom('users').where('id', 'in', wantedIds(store, userIds)).execute()
+}
+
+function wantedIds(store: Store, ids: readonly number[]) {
+  return store.query.selectFrom(wantedValues(store, 'id', 'integer', ids)).select('wanted.id')
 }
 
 function toUser(row: Selectable<UserRow>): User {

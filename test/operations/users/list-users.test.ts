@@ -150,7 +150,7 @@ describeEachStore('List users (list_users)', (kind) => {
   }
 
   it(`examines the first ${SEARCHED_IDS_MAX} ids of a user`, async () => {
-    const as = await server.makeWorkspace({ identityResolution: ['crm'] })
+    const as = await server.makeWorkspace({ identityResolution: ['crm'], joinedCustomerIdsMax: 10_000 })
     const ids = Array.from({ length: SEARCHED_IDS_MAX + 1 }, (_, index) => `id-${1_000 + index}`)
     const bodies = ids.map((id) => ({ ...user(id), user_identifiers: { crm: 'a' } }))
     await trackingOf(server, as).apply(...bodies)
