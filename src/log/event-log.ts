@@ -105,7 +105,7 @@ export interface LogWriter {
   /** When the oldest entry that waits for its commit was received; undefined if none waits. */
   oldestWaitingReceivedAt(): number | undefined
   /**
-   * Deletes a bounded number of applied entries and expired keys; true if there may be more. Entries that share a row are deleted
+   * Deletes a bounded number of applied entries and expired keys, or gives some of their space back; true if there may be more. Entries that share a row are deleted
    * together, once all of them may be. Entries before an old one are old too, regardless of their times: a clock may have been
    * ahead when they were received. Keys dated after the present stay until then, so that retries are still recognised.
    */

@@ -1,5 +1,6 @@
 // The embedded log fulfils the contract of a log, and uses SQLite as it should.
-import { mkdtempSync, rmSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as turnOfEventLoop } from 'node:timers/promises'
@@ -12,6 +13,7 @@ import { openSqliteLog } from '../../src/log/sqlite/sqlite-log.ts'
 import { describeLog, idsOf, newEntry, NOW, numbered, type TestLog } from './log-contract.ts'
 
 const MIB = 1024 * 1024
+const PAGE_BYTES = 16 * 1024
 /** The value of `synchronous` with which each commit waits for the disk. */
 const FULL = 2
 
@@ -37,6 +39,39 @@ describe('the SQLite log file', () => {
     expect(file.pragma('journal_mode', { simple: true })).toBe('wal')
     file.close()
     await writer.close()
+    await location.remove()
+  })
+
+  it.each([
+    ['gives the space of deleted entries back, in portions, when most of it is free', true],
+    ['keeps its size if an older version made it', false],
+  ])('%s', async (_rule, isNew) => {
+    const location = await makeLocation()
+    if (!isNew) new SqliteFile(location.path).exec(`pragma page_size = ${PAGE_BYTES}; ${LOG_TABLES}`).close()
+    const writer = await location.openWriter()
+    const body = randomBytes(MIB)
+    for (const id of numbered(0, 40)) await writer.append(newEntry(id, { body }))
+    const sizeOf = () => statSync(location.path).size
+    const checkpoint = () => new SqliteFile(location.path).exec('pragma wal_checkpoint(truncate)').close()
+    checkpoint()
+    const before = sizeOf()
+    const rest = { entriesReceivedBefore: NOW + 1, entriesReceivedAfter: Infinity, keysReceivedBefore: 0 }
+    const trim = async (throughPosition: number) => {
+      let steps = 1
+      while (await writer.trim({ ...rest, throughPosition })) steps++
+      checkpoint()
+      return steps
+    }
+    // Less than half of the file is free, so it stays for new entries.
+    expect(await trim(15)).toBe(1)
+    expect(sizeOf()).toBe(before)
+    expect((await trim(35)) > 2).toBe(isNew)
+    expect(sizeOf() < before / 1.5).toBe(isNew)
+    const reader = await location.openReader()
+    const left = await reader.read(0, { entries: 100, bytes: 100 * MIB })
+    expect(idsOf(left)).toEqual(numbered(35, 40))
+    expect(left.every((entry) => body.equals(entry.body))).toBe(true)
+    await Promise.all([reader.close(), writer.close()])
     await location.remove()
   })
 

@@ -4,6 +4,7 @@ import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from '
 import type SqliteFile from 'better-sqlite3'
 import { messageOf } from '../../core/thrown.ts'
 import type { AppendOutcome, TrimLimits } from '../event-log.ts'
+import { giveSpaceBack } from './free-space.ts'
 import type { EntryColumns } from './record-batch.ts'
 import { prepareLastPosition, prepareTrim, RecordBatchWriter, saveLastPosition } from './record-batches.ts'
 import { openLogForWriting } from './sqlite-log-file.ts'
@@ -83,7 +84,7 @@ class LogFile {
   trim(limits: TrimLimits): boolean {
     const batches = this.#file.transaction(() => this.#trimEntries(limits)).immediate()
     const hasMoreKeys = this.#keys.trim(limits.keysReceivedBefore)
-    return batches >= BATCHES_TRIMMED_MAX || hasMoreKeys
+    return batches >= BATCHES_TRIMMED_MAX || hasMoreKeys || giveSpaceBack(this.#file)
   }
 
   /**
