@@ -13,6 +13,7 @@ import type { HttpLimits } from '../../src/http/http-limits.ts'
 import { UPLOADS_PER_WORKSPACE_MAX } from '../../src/operations/coupons/upload-slots.ts'
 import { listOpenUploads } from '../../src/store/coupons/coupon-uploads.ts'
 import { CODES_BUFFERED_MAX } from '../../src/actions/coupon-upload.ts'
+import { CAMPAIGNS_PATH, campaignCallsOf } from '../support/calls/campaign-calls.ts'
 import { codesOf, couponCallsOf, couponsPath, countRows, toCsv } from '../support/calls/coupon-calls.ts'
 import { RawConnection, type RawAnswer } from '../support/raw-http.ts'
 import { expectRefusal, startServer, until, type TestServer } from '../support/server.ts'
@@ -351,6 +352,32 @@ describe('Pipelined requests', () => {
     for (let count = 0; count < 2_000; count++) expect((await connection.nextAnswer()).status).toBe(200)
     await writing
   })
+})
+
+it('A request whose client leaves while it waits in a queue is not executed', async () => {
+  await start({})
+  const calls = campaignCallsOf(server)
+  const id = await calls.make({ name: 'Before' })
+  const path = `${CAMPAIGNS_PATH}/${id}`
+  const turn = Promise.withResolvers<void>()
+  const held = server.queue.run('changes of campaigns main', () => turn.promise)
+  const body = JSON.stringify({ name: 'After', updated_by: 'ben' })
+  const headers = ['content-type: application/json', `content-length: ${body.length}`]
+  const connection = await open()
+  await connection.write(headOf(path, 'reports', headers).replace('POST', 'PATCH') + body)
+  // When this is answered, the server has read the request.
+  await server.call('GET', '/healthz')
+  connection.reset()
+  await until('the server knows', async () => {
+    const { body: metrics } = await server.call<string>('GET', '/metrics')
+    return metrics.includes('tidings_http_requests_total{operation="update_campaign",status="499"} 1')
+  })
+  turn.resolve()
+  await held
+  // Waits in the same queue.
+  const changed = await server.call('PATCH', path, { tile: 'reports', body: { platforms: ['IOS'], updated_by: 'ben' } })
+  expect(changed).toMatchObject({ status: 200, body: { name: 'Before' } })
+  await server.stop()
 })
 
 describe('Unread responses', () => {
