@@ -269,7 +269,8 @@ describe('A connection', () => {
   it.each(['gzip, chunked', 'chunked, chunked', 'GZIP,chunked'])('refuses Transfer-Encoding %s', async (coding) => {
     const connection = await open()
     await connection.write(head('chunked').replace('transfer-encoding: chunked', `transfer-encoding: ${coding}`))
-    await connection.write('0\r\n\r\n')
+    const text = JSON.stringify(event)
+    await connection.write(`${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`)
     expectRaw(await connection.nextAnswer(), 400, 'invalid_request')
     connection.close()
   })
