@@ -23,7 +23,8 @@ export const eraseUser = defineOperation({
     'Erases one person: attributes, addresses, identities, preferences, events, and what was reported to campaigns. Identify the ' +
     'user as in Get user. Everything that was acknowledged before is erased too; what is sent later makes a new user. The ' +
     'statistics of campaigns keep their numbers. The proofs of consent stay for evidence, without addresses, and are found by the ' +
-    'customer id alone (List erasures). The log keeps processed requests for an hour more, and backups keep what they hold. The ' +
+    'customer id alone (List erasures). An address that is opted out by `email_id` stays opted out. The log keeps processed ' +
+    'requests for an hour more, warnings of requests quote ids for seven days, and backups keep what they hold. The ' +
     'response is the receipt: `status` is `deleting_events` while many events are still being deleted.',
   group: 'Events and users',
   method: 'DELETE',
