@@ -337,8 +337,9 @@ describeEachStore('Failed authentication from one address', (kind) => {
     }
     const before = rowsOfQueries.length
     const attempts: Promise<unknown>[] = []
+    const codeOf = (attempt: Promise<unknown>) => attempt.catch(({ code }: { code: string }) => code)
     for (const user of ['main', 'nobody', 'main', 'nobody', 'main']) {
-      attempts.push(expect(authenticate(user, 'wrong')).rejects.toMatchObject({ code: 'rate_limited' }))
+      attempts.push(codeOf(authenticate(user, 'wrong')))
       // A query of the attempt would be answered before this one.
       await findWorkspace(elsewhere, user)
     }
@@ -347,7 +348,7 @@ describeEachStore('Failed authentication from one address', (kind) => {
     const accepted = authenticate(made.id, made.dataKey)
     // Reads everything, and later what changed, no matter what is tried.
     await registry.start({ onError() {}, onChange() {} })
-    await Promise.all(attempts)
+    expect(new Set(await Promise.all(attempts))).toEqual(new Set(['rate_limited']))
     expect(await accepted).toMatchObject({ workspace: { id: made.id } })
     registry.stop()
     expect(rowsOfQueries).toHaveLength(before + 2)
