@@ -2,7 +2,6 @@
 import SqliteFile from 'better-sqlite3'
 import { AppError } from '../../core/app-error.ts'
 import type { EntryRow } from '../entry-row.ts'
-import { unavailable } from '../unavailable.ts'
 import { toRows, type RecordBatchRow } from './record-batch.ts'
 import { appendRows, lastPosition, prepareBatchAfter, type PositionRange } from './record-batches.ts'
 import { openLogForReading } from './sqlite-log-file.ts'
@@ -90,9 +89,8 @@ export function isDamage(error: unknown): boolean {
 export function explainDamage(error: unknown, after?: number): unknown {
   if (!isDamage(error)) return error
   const where = after === undefined ? '' : ` after position ${after}`
-  return unavailable(
-    `The log is damaged${where} and cannot be read further. An operator must run \`tidings log check\`.`,
-  )
+  const message = `The log is damaged${where} and cannot be read further. An operator must run \`tidings log check\`.`
+  return new AppError('unavailable', message)
 }
 
 function batchReader(file: SqliteFile.Database): (after: number) => BatchRead {
