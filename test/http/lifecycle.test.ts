@@ -249,7 +249,7 @@ describe('An extra slash', () => {
   const empty: [method: string, path: string, status: number, allow: string | null][] = [
     ['POST', '/v1/customer/', 404, null],
     ['GET', '/v1/customer/', 404, null],
-    ['PUT', '/v1/customer/', 405, 'POST, GET'],
+    ['PUT', '/v1/customer/', 405, 'POST, GET, DELETE'],
     ['POST', '/v1/event/', 404, null],
     ['PATCH', '/v1/coupon-list/', 405, 'POST, GET'],
     ['PUT', '/v1/coupon-list//archive', 405, 'GET, PATCH'],
