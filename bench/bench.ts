@@ -1,6 +1,7 @@
 // `npm run bench [name]`: runs one bench and prints its table. Each bench measures a baseline in the same run, because machines are
 // noisy: quote the ratios.
 import { benchCluster } from './cluster.ts'
+import { benchImport } from './imports/bench-import.ts'
 import { benchStatistics } from './statistics.ts'
 import { benchTracking } from './track-events.ts'
 
@@ -8,6 +9,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   'track-events': benchTracking,
   statistics: benchStatistics,
   cluster: benchCluster,
+  import: benchImport,
 }
 
 const name = process.argv[2] ?? 'track-events'

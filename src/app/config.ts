@@ -131,6 +131,13 @@ class Settings {
   }
 }
 
+/** For the command `import`: the API key of the tile `data` in DATA_KEY; undefined if it is not set. */
+export function readDataKey(
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): string | undefined {
+  return environment['DATA_KEY']?.trim() || undefined
+}
+
 /** Labels with dots between them. */
 const HOST_NAME = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/i
 /** Digits and dots: meant as an IPv4 address, so not a host name. */

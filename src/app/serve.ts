@@ -29,11 +29,12 @@ import { ResponseCache } from '../operations/statistics/response-cache.ts'
 import { NameCache } from '../actions/name-cache.ts'
 import type { Parts } from '../operations/operation.ts'
 import { KeyedQueue } from '../concurrency/keyed-queue.ts'
-import { UploadSlots } from '../operations/coupons/upload-slots.ts'
+import { EXPORT_SLOTS, IMPORT_SLOTS, Slots, UPLOAD_SLOTS } from '../operations/slots.ts'
 import type { AppliedBatch } from '../pipeline/follower/follow-log.ts'
 import { startPipeline, type PipelineOptions } from '../pipeline/start-pipeline.ts'
 import { saveAllLimits, type SaveLimitsOptions } from '../jobs/save-limits.ts'
 import { giveUpInterruptedUploads, listInterruptedUploads } from '../actions/clean-coupon-uploads.ts'
+import { releaseInterruptedImports } from '../actions/imports/release-imports.ts'
 import { listPipelineCursors } from '../store/entries/cursors.ts'
 import { describeError } from '../store/describe-error.ts'
 import { EmailVault } from '../store/users/email-vault.ts'
@@ -168,8 +169,10 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   // Lists uploads before it listens, so that none of its own is among them, but gives them up after it: if another server runs
   // here, this start fails and leaves that server's uploads alone.
   const left = await listInterruptedUploads(database)
+  const startedAt = parts.clock()
   await listen(app, config)
   await giveUpInterruptedUploads(database, left)
+  await releaseInterruptedImports(database, startedAt)
   if (isEmbedded(config)) {
     const checkpoints = startCheckpoints([statePathOf(config), logPathOf(config)])
     running.push(() => checkpoints.stop())
@@ -241,7 +244,9 @@ async function openParts(
     freshness: new Freshness({ database, log, logReader, clock: datingClock }),
     appliedEntries: new AppliedEntries({ database, logReader }),
     responseCache: new ResponseCache(),
-    uploadSlots: new UploadSlots(),
+    uploadSlots: new Slots(UPLOAD_SLOTS),
+    importSlots: new Slots(IMPORT_SLOTS),
+    exportSlots: new Slots(EXPORT_SLOTS),
     nameCache: new NameCache(),
     queue: new KeyedQueue(),
     responseMemory: new ResponseMemory(),

@@ -3,6 +3,7 @@ import { backupCommands } from './backup/backup-commands.ts'
 import { categoryCommands } from './workspaces/category-commands.ts'
 import type { Command } from './command.ts'
 import { completionCommandFor } from './completion/completion-command.ts'
+import { importCommand } from './import/import-command.ts'
 import { keyCommands } from './workspaces/key-commands.ts'
 import { logCommands } from './log-commands.ts'
 import { moveCommand } from './move/move-command.ts'
@@ -16,6 +17,7 @@ export const COMMANDS: readonly Command[] = [
   ...workspaceCommands,
   ...keyCommands,
   ...categoryCommands,
+  importCommand,
   ...statisticsCommands,
   ...parkedCommands,
   ...logCommands,

@@ -172,6 +172,7 @@ async function runOrRefuse(
 
 interface SentInput extends JsonBody {
   readonly upload: AsyncIterable<Uint8Array> | undefined
+  readonly uploadType: string | undefined
   readonly bytes: Uint8Array
 }
 
@@ -202,7 +203,13 @@ function checkAround(
 }
 
 const NO_BODY = { value: undefined, faults: [] as readonly Fault[] }
-const NOTHING_SENT: SentInput = { bytes: NO_BYTES, value: undefined, hasLongNumbers: false, upload: undefined }
+const NOTHING_SENT: SentInput = {
+  bytes: NO_BYTES,
+  value: undefined,
+  hasLongNumbers: false,
+  upload: undefined,
+  uploadType: undefined,
+}
 
 /** Reads the body, and takes units that depend on it; an unreadable body takes one, and is refused with every other fault. */
 async function readInput(context: RequestContext, binding: RouteBinding, body: SentBody): Promise<SentInput> {
@@ -210,7 +217,8 @@ async function readInput(context: RequestContext, binding: RouteBinding, body: S
   const upload = body && 'upload' in body ? body.upload : undefined
   let sent: SentInput
   try {
-    sent = operation.body && !upload ? await readJson(body, operation) : { ...NOTHING_SENT, upload }
+    if (!upload && operation.upload && !operation.body) throw wrongMediaType(operation)
+    sent = operation.body && !upload ? await readJson(body, operation) : toUpload(body)
   } catch (error) {
     await takeUnits(context, binding, 1)
     throw withOtherFaults(error, context, binding)
@@ -220,12 +228,22 @@ async function readInput(context: RequestContext, binding: RouteBinding, body: S
   return sent
 }
 
+/** The refusal of a body whose media type the operation does not take. */
+export function wrongMediaType(operation: Operation | undefined): AppError {
+  const takesJson = !operation || operation.body || !operation.upload
+  const types = [...(takesJson ? ['application/json'] : []), ...Object.keys(operation?.upload?.examples ?? {})]
+  return new AppError('unsupported_media_type', `The body needs Content-Type: ${types.join(' or ')}.`)
+}
+
+function toUpload(body: SentBody): SentInput {
+  return body && 'upload' in body ? { ...NOTHING_SENT, upload: body.upload, uploadType: body.type } : NOTHING_SENT
+}
+
 async function readJson(body: SentBody, { bodyBytesMax = BODY_BYTES_MAX }: Operation): Promise<SentInput> {
   let bytes: Uint8Array = NO_BYTES
   if (body && 'read' in body) bytes = await body.read(bodyBytesMax)
   else if (body && 'bytes' in body) bytes = body.bytes
-  const { value, hasLongNumbers } = parseJson(bytes)
-  return { bytes, value, hasLongNumbers, upload: undefined }
+  return { ...NOTHING_SENT, bytes, ...parseJson(bytes) }
 }
 
 function withOtherFaults(error: unknown, context: RequestContext, binding: RouteBinding): unknown {
@@ -259,6 +277,7 @@ function toOperationRequest(
     body,
     bodyBytes: sent.bytes,
     upload: sent.upload,
+    uploadType: sent.uploadType,
     header(name) {
       const value = context.headers[name]
       return Array.isArray(value) ? value.join(', ') : value

@@ -30,5 +30,5 @@ export interface RequestContext {
 export type SentBody =
   | { readonly bytes: Uint8Array }
   | { readonly read: (bytesMax: number) => Promise<Uint8Array> }
-  | { readonly upload: AsyncIterable<Uint8Array> }
+  | { readonly upload: AsyncIterable<Uint8Array>; readonly type: string }
   | undefined

@@ -2,13 +2,14 @@
 // belongs here.
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { AppError } from '../core/app-error.ts'
+import type { AppError } from '../core/app-error.ts'
+import { LINES_TYPE, LineStream } from '../operations/exports/line-stream.ts'
 import { JsonText } from '../operations/json-text.ts'
 import type { Operation } from '../operations/operation.ts'
-import { streamOf } from './answers/answer-stream.ts'
+import { liveStreamOf, streamOf } from './answers/answer-stream.ts'
 import { tooMuchUnsent } from './answers/unsent-answers.ts'
 import type { Attempt, Caller } from './authentication.ts'
-import { admit, carryOut, takeLimit, type LifecycleParts, type RouteBinding } from './lifecycle.ts'
+import { admit, carryOut, takeLimit, wrongMediaType, type LifecycleParts, type RouteBinding } from './lifecycle.ts'
 import type { RequestContext, SentBody } from './request-context.ts'
 import { callerAddress } from './requests/caller-address.ts'
 import type { ReceivedBodies } from './requests/received-bodies.ts'
@@ -113,12 +114,21 @@ function preparePayload(
 ): string | Readable | undefined {
   reply.code(operation.successStatus)
   if (operation.successStatus === 204) return undefined
+  if (value instanceof LineStream) return streamLive(reply, value)
   reply.header('content-type', 'application/json; charset=utf-8')
   const text = value instanceof JsonText ? value : JSON.stringify(value)
   const bytes = text instanceof JsonText ? text.byteLength : Buffer.byteLength(text)
   if (operation.method !== 'GET' && !operation.isReadOnly) unsent.add(reply.raw, bytes)
   else if (!unsent.addIfFits(reply.raw, bytes)) throw tooMuchUnsent()
   return text instanceof JsonText ? streamOf(reply, text.pieces) : text
+}
+
+/** Streams lines while they are read. An error cuts the connection, because the status is already sent. */
+function streamLive(reply: FastifyReply, { pieces, close }: LineStream): Readable {
+  if (reply.raw.closed) close()
+  else reply.raw.once('close', close)
+  reply.header('content-type', `${LINES_TYPE}; charset=utf-8`)
+  return liveStreamOf(pieces)
 }
 
 type BodyDone = (error: Error | null, body: SentBody) => void
@@ -137,13 +147,15 @@ export async function deferUnsupported({ routeOptions }: FastifyRequest): Promis
 }
 
 async function refuseMediaType(operation: Operation | undefined): Promise<never> {
-  const types = ['application/json', ...(operation?.upload ? [operation.upload.mediaType] : [])]
-  throw new AppError('unsupported_media_type', `The body needs Content-Type: ${types.join(' or ')}.`)
+  throw wrongMediaType(operation)
 }
 
-/** The content type parser of an operation's upload. */
-export function deferUpload(toRead: Omit<BodyToRead, 'sender'>): (request: FastifyRequest) => Promise<SentBody> {
-  return async (request) => ({ upload: streamBody(request.raw, { sender: senderOf(request), ...toRead }) })
+/** The content type parser of one media type of an operation's upload. */
+export function deferUpload(
+  type: string,
+  toRead: Omit<BodyToRead, 'sender'>,
+): (request: FastifyRequest) => Promise<SentBody> {
+  return async (request) => ({ upload: streamBody(request.raw, { sender: senderOf(request), ...toRead }), type })
 }
 
 function senderOf({ lifecycleContext }: FastifyRequest): string {

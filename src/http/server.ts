@@ -278,9 +278,10 @@ function addOperation(app: FastifyInstance, binding: RouteBinding): void {
     for (const route of routesOf(binding)) app.route(route)
     return
   }
-  // In a scope of its own, so that other operations still refuse this media type with 415.
+  // In a scope of its own, so that other operations still refuse these media types with 415.
   app.register(async (scope) => {
-    scope.addContentTypeParser(upload.mediaType, deferUpload({ bytesMax: upload.bytesMax, bodies: lifecycle.bodies }))
+    const toRead = { bytesMax: upload.bytesMax, bodies: lifecycle.bodies }
+    for (const type of Object.keys(upload.examples)) scope.addContentTypeParser(type, deferUpload(type, toRead))
     for (const route of routesOf(binding)) scope.route(route)
   })
 }

@@ -1,4 +1,4 @@
-// Deletes old log entries, idempotency keys and receipts, and rolls back abandoned uploads, in small transactions between which
+// Deletes old log entries, idempotency keys, receipts and imports, and rolls back abandoned uploads, in small transactions between which
 // other writers get their turn.
 import {
   APPLIED_ENTRIES_KEPT_MS,
@@ -12,6 +12,7 @@ import { findCursor, listPipelineCursors, moveCursor } from '../store/entries/cu
 import { forgetAnsweredKeys } from '../store/entries/answered-keys.ts'
 import { forgetReceipts, RECEIPTS_KEPT_MS } from '../store/entries/request-receipts.ts'
 import type { Database } from '../store/store.ts'
+import { forgetImports, IMPORTS_KEPT_MS } from '../store/users/imports.ts'
 import type { Job } from './job.ts'
 
 const FORGET_EVERY_MS = 60_000
@@ -57,6 +58,8 @@ async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isS
   const secondCopiesSince = (unapplied?.receivedAt ?? now) - IDEMPOTENCY_KEPT_MS
   const receiptsBefore = Math.min(now - RECEIPTS_KEPT_MS, secondCopiesSince)
   while (!isStopping() && (await database.write((store) => forgetReceipts(store, receiptsBefore))));
+  const importsBefore = now - IMPORTS_KEPT_MS
+  while (!isStopping() && (await database.write((store) => forgetImports(store, importsBefore))));
   await cleanAbandonedUploads(database, ownNow, isStopping)
 }
 

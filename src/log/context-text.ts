@@ -13,6 +13,7 @@ export function contextText(context: EntryContext): string | null {
 const MEMBERS: Readonly<Record<keyof EntryContext, (value: unknown) => boolean>> = {
   ip: isText,
   projectCode: isText,
+  importId: isText,
   campaign: Number.isSafeInteger,
   sealedEmail: (value) => isObject(value) && isText(value['sealed']) && isText(value['key']),
 }

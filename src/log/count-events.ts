@@ -8,6 +8,7 @@ const LISTS: Readonly<Record<EntryKind, string | null>> = {
   track_user: null,
   svc_audience: 'members',
   svc_message_events: 'events',
+  svc_import: null,
 }
 
 /** Never throws: a body that cannot be parsed has 0 events. */

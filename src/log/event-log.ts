@@ -6,12 +6,13 @@ import { DAY_MS } from '../core/time-zone.ts'
  * The kind of request in an entry. An entry is one accepted request; only the pipeline splits it into events. Clients cannot send
  * events under the reserved `svc_` names.
  */
-export type EntryKind = 'track_events' | 'track_user' | 'svc_audience' | 'svc_message_events'
+export type EntryKind = 'track_events' | 'track_user' | 'svc_audience' | 'svc_message_events' | 'svc_import'
 
 /** The name of the operation that appends entries of a kind, as in metrics. */
 export const OPERATION_OF_KIND: { readonly [kind in EntryKind]: string } = {
   track_events: 'track_events',
   track_user: 'track_user',
+  svc_import: 'import_people',
   svc_audience: 'report_audience',
   svc_message_events: 'report_message_events',
 }
@@ -21,6 +22,8 @@ export interface EntryContext {
   /** The user's IP address, from X-Forwarded-For. */
   readonly ip?: string
   readonly projectCode?: string
+  /** The import that a chunk of rows belongs to. */
+  readonly importId?: string
   /** The number of the campaign that a report concerns. */
   readonly campaign?: number
   /** The encrypted email address of the user; the body then has none. */

@@ -13,7 +13,7 @@ import type { Freshness } from './statistics/freshness.ts'
 import type { ResponseCache } from './statistics/response-cache.ts'
 import type { NameCache } from '../actions/name-cache.ts'
 import type { KeyedQueue } from '../concurrency/keyed-queue.ts'
-import type { UploadSlots } from './coupons/upload-slots.ts'
+import type { Slots } from './slots.ts'
 
 /** What operations work with. Made once, at the start of the server. */
 export interface Parts {
@@ -28,7 +28,11 @@ export interface Parts {
   /** For Fetch Campaign Stats: JSON of the numbers of campaigns. */
   readonly responseCache: ResponseCache
   /** For Add Coupons: limits uploads. */
-  readonly uploadSlots: UploadSlots
+  readonly uploadSlots: Slots
+  /** For Import people: limits imports. */
+  readonly importSlots: Slots
+  /** For exports: limits them. */
+  readonly exportSlots: Slots
   /** For reports: the dimensions and reasons of campaigns. */
   readonly nameCache: NameCache
   /** For work that must run one at a time, or that would block other workspaces if one ran many at once. */
@@ -58,8 +62,9 @@ export interface OperationRequest<Path, Query, Body> {
   readonly body: Body
   /** The body as sent, decompressed; empty if the operation takes none. */
   readonly bodyBytes: Uint8Array
-  /** The body as a stream, if the request has the media type of the operation's `upload`. */
+  /** The body as a stream, if the request has a media type of the operation's `upload`, and that type. */
   readonly upload: AsyncIterable<Uint8Array> | undefined
+  readonly uploadType: string | undefined
   readonly header: (name: string) => string | undefined
   /** The header Idempotency-Key, if the operation takes it. */
   readonly idempotencyKey: string | undefined
@@ -106,11 +111,14 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly limitUnits?: { readonly field: string; readonly count: (body: unknown) => number }
   readonly path: Path
   readonly query: Query
-  /** Null if the operation takes no body. */
+  /** Null if the operation takes no JSON. */
   readonly body: Body | null
   readonly bodyBytesMax?: number
-  /** A body of another media type, passed to the handler as a stream. */
-  readonly upload?: { readonly mediaType: string; readonly bytesMax: number; readonly example: string }
+  /**
+   * Bodies of other media types, passed to the handler as a stream, with an example of each. If `body` is null, the operation takes
+   * nothing else.
+   */
+  readonly upload?: { readonly bytesMax: number; readonly examples: Readonly<Record<string, string>> }
   /** An example of the body, for the reference page. */
   readonly example?: unknown
   /** Returns every fault that the schema cannot find. Called with the fields that are valid so far. */
@@ -126,6 +134,8 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   /** The error codes of `handle`, besides those of every operation. */
   readonly refusals?: readonly ('not_found' | 'conflict')[]
   readonly successStatus: 200 | 201 | 204
+  /** The media type of a response that is no JSON; `output` is then the schema of each of its lines. */
+  readonly outputType?: string
   /** Null with 204. */
   readonly output: TSchema | null
   /** An example of the response, if one generated from the schema would be too large to read. */

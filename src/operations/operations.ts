@@ -15,7 +15,9 @@ import { fetchCampaignStats } from './statistics/fetch-campaign-stats.ts'
 import { fetchCouponList } from './coupons/fetch-coupon-list.ts'
 import { findRequest } from './events/find-request.ts'
 import { getCampaign } from './campaigns/get-campaign.ts'
+import { getImport } from './users/get-import.ts'
 import { getUser } from './users/get-user.ts'
+import { importPeople } from './users/import-people.ts'
 import { listCampaigns } from './campaigns/list-campaigns.ts'
 import { listCouponLists } from './coupons/list-coupon-lists.ts'
 import { listErasures } from './preferences/list-erasures.ts'
@@ -59,6 +61,8 @@ export const OPERATIONS: readonly Operation[] = [
   eraseUser,
   listErasures,
   listUsers,
+  importPeople,
+  getImport,
   listUserEvents,
   findRequest,
   updatePreferences,

@@ -14,10 +14,12 @@ import {
 } from '../core/campaigns/report.ts'
 import { messageOf } from '../core/thrown.ts'
 import { effectiveAttributes } from '../core/users/user-attributes.ts'
-import { CUSTOMER_ID, identitiesOf, isObject, type Identity } from '../core/users/user.ts'
+import { toPreferenceRequest, type ImportedRow } from '../core/users/person-row.ts'
+import type { PreferenceRequest } from '../core/users/preference.ts'
+import { CUSTOMER_ID, identitiesOf, isObject, type Identity, type UserReference } from '../core/users/user.ts'
 import type { WorkspaceSettings } from '../core/workspace.ts'
 import { assertNever } from '../core/app-error.ts'
-import type { EntryKind, LogEntry } from '../log/event-log.ts'
+import type { EntryContext, EntryKind, LogEntry } from '../log/event-log.ts'
 
 /** One user that an entry names: the data to find or create it. */
 export interface Subject {
@@ -56,13 +58,34 @@ export interface EventsEntry extends EntryBasis {
   readonly deviceId: string | null
 }
 
-export interface UserEntry extends EntryBasis {
-  readonly kind: 'track_user'
+/** Attributes of one user. */
+export interface ReportedUser {
+  readonly subject: Subject
   readonly attributes: Readonly<Record<string, unknown>>
   /** The new `users.email_key`; undefined when the request does not mention an address. */
   readonly emailKey: string | null | undefined
   /** An address was sent that must no longer be stored. */
   readonly isEmailDropped: boolean
+}
+
+export interface UserEntry extends EntryBasis {
+  readonly kind: 'track_user'
+  readonly users: readonly ReportedUser[]
+}
+
+/** Consent of one user, as an import reports it. */
+export interface ReportedOptIn {
+  readonly subject: Subject
+  readonly request: PreferenceRequest
+}
+
+/** A chunk of the rows of an import. */
+export interface ImportEntry extends EntryBasis {
+  readonly kind: 'svc_import'
+  readonly importId: string
+  readonly users: readonly ReportedUser[]
+  readonly optIns: readonly ReportedOptIn[]
+  readonly activeCategories: ReadonlySet<string>
 }
 
 /** A report of another system about one campaign and many users. */
@@ -75,7 +98,12 @@ export interface ReportEntry extends EntryBasis {
 }
 
 /** An entry whose body has been read. */
-export type ReadEntry = EventsEntry | UserEntry | ReportEntry
+export type ReadEntry = EventsEntry | UserEntry | ImportEntry | ReportEntry
+
+/** The chunks of imports in a batch, in the order of the log. */
+export function importsOf({ entries }: Pick<Batch, 'entries'>): ImportEntry[] {
+  return entries.filter((read) => read.kind === 'svc_import')
+}
 
 export function isReport(read: ReadEntry): read is ReportEntry {
   return isReportKind(read.kind)
@@ -139,6 +167,8 @@ function readEntry(entry: LogEntry, settings: WorkspaceSettings | undefined): Re
       return readEvents(entry, body as unknown as EventsBody, readSubject(entry, body, settings), settings)
     case 'track_user':
       return readUser(entry, body, readSubject(entry, body, settings), settings)
+    case 'svc_import':
+      return readImport(entry, body as unknown as ImportBody, settings)
     case 'svc_audience':
       return readAudience(entry, body as unknown as AudienceBody, settings)
     case 'svc_message_events':
@@ -150,12 +180,13 @@ function readEntry(entry: LogEntry, settings: WorkspaceSettings | undefined): Re
 
 function readSubject(
   { workspaceId, receivedAt, position }: LogEntry,
-  body: Readonly<Record<string, unknown>>,
+  body: UserReference,
   { identityResolution, joinedCustomerIdsMax: customerIdsMax }: WorkspaceSettings,
+  index = 0,
 ): Subject {
   const identities = identitiesOf(body, identityResolution).map((identity) => withKey(workspaceId, identity))
   if (identities.length === 0) throw new Error('the request does not identify a user by a configured identifier')
-  return { workspaceId, receivedAt, identities, customerIdsMax, number: position * EVENTS_PER_ENTRY_MAX }
+  return { workspaceId, receivedAt, identities, customerIdsMax, number: position * EVENTS_PER_ENTRY_MAX + index }
 }
 
 function withKey(workspaceId: string, identity: Identity): KeyedIdentity {
@@ -189,6 +220,10 @@ interface MessageEventsBody {
 
 interface UserBody {
   readonly attributes?: Readonly<Record<string, unknown>> | null
+}
+
+interface ImportBody {
+  readonly rows: readonly ImportedRow[]
 }
 
 function readEvents(entry: LogEntry, body: EventsBody, subject: Subject, { timezone }: WorkspaceSettings): EventsEntry {
@@ -246,25 +281,49 @@ function readSubjects(
 
 function readUser(
   entry: LogEntry,
-  body: UserBody,
+  { attributes }: UserBody,
   subject: Subject,
   { emailProtection }: WorkspaceSettings,
 ): UserEntry {
-  const { email, ...others } = effectiveAttributes(body.attributes ?? {})
   const { sealedEmail } = entry.context
-  const subjects = [subject]
+  const user = { subject, ...toReported(attributes ?? {}, sealedEmail, emailProtection) }
+  return { kind: 'track_user', entry, subjects: [subject], users: [user] }
+}
+
+function readImport(entry: LogEntry, { rows }: ImportBody, settings: WorkspaceSettings): ImportEntry {
+  const { importId } = entry.context
+  if (importId === undefined) throw new Error('the entry has no import')
+  requireNumbers(rows)
+  const users: ReportedUser[] = []
+  const optIns: ReportedOptIn[] = []
+  for (const [index, row] of rows.entries()) {
+    const subject = readSubject(entry, row, settings, index)
+    users.push({ subject, ...toReported(row.attributes ?? {}, row.sealed_email, settings.emailProtection) })
+    const request = toPreferenceRequest(row)
+    if (request) optIns.push({ subject, request })
+  }
+  const subjects = users.map(({ subject }) => subject)
+  const activeCategories = new Set(settings.categories)
+  return { kind: 'svc_import', entry, subjects, importId, users, optIns, activeCategories }
+}
+
+/** Attributes as they are stored. */
+function toReported(
+  sent: Readonly<Record<string, unknown>>,
+  sealedEmail: EntryContext['sealedEmail'],
+  protection: WorkspaceSettings['emailProtection'],
+): Omit<ReportedUser, 'subject'> {
+  const { email, ...others } = effectiveAttributes(sent)
   // The address was removed from the body before it was written; the sealed one can only be opened with the key.
-  if (sealedEmail && emailProtection === 'encrypted') {
-    const attributes = { ...others, email: sealedEmail.sealed }
-    return { kind: 'track_user', entry, subjects, attributes, emailKey: sealedEmail.key, isEmailDropped: false }
+  if (sealedEmail && protection === 'encrypted') {
+    return { attributes: { ...others, email: sealedEmail.sealed }, emailKey: sealedEmail.key, isEmailDropped: false }
   }
   // The request was accepted just before the protection changed. Nobody could read the address, or it must not be
   // stored, so it counts as not sent.
-  const isTooLate = emailProtection !== 'none' && typeof email === 'string'
+  const isTooLate = protection !== 'none' && typeof email === 'string'
   const attributes = email === undefined || isTooLate ? others : { ...others, email }
   const emailKey = isTooLate ? undefined : emailKeyOf(email)
-  const isEmailDropped = isTooLate || sealedEmail !== undefined
-  return { kind: 'track_user', entry, subjects, attributes, emailKey, isEmailDropped }
+  return { attributes, emailKey, isEmailDropped: isTooLate || sealedEmail !== undefined }
 }
 
 /** The key by which an address is looked up: its normalised form, or null for a value that is no address. */

@@ -14,6 +14,7 @@
 import type { Store } from '../store/store.ts'
 import { applyUserAttributes } from './apply-user-attributes.ts'
 import type { Batch } from './batch.ts'
+import { countImportedRows } from './users/count-imported-rows.ts'
 import { countStatistics, type CountOptions } from './count-statistics.ts'
 import { parkUnreadable } from './park-unreadable.ts'
 import { recordReceipts, type ReceiptTotals } from './record-receipts.ts'
@@ -29,10 +30,11 @@ export interface AppliedSteps extends ReceiptTotals {
 export async function applySteps(store: Store, batch: Batch, options: CountOptions = {}): Promise<AppliedSteps> {
   // Finds or creates the user of each entry, and merges users whom an entry shows to be one person.
   const users = await resolveUsers(store, batch)
-  // Sets the attributes that Track User sent. Returns those that did not fit, and the addresses that users got.
+  // Sets the attributes that Track User and imports sent. Returns those that did not fit, and the addresses that users got.
   const { leftOut, newAddresses } = await applyUserAttributes(store, batch, users)
-  // Merges the email preferences of merged users. Users who got an opted-out address inherit its opt-out.
-  await settlePreferences(store, batch, { users, newAddresses })
+  // Merges the email preferences of merged users, and sets those that imports brought. Users who got an opted-out address inherit
+  // its opt-out. Returns how many opt-outs contradicted imports and were kept.
+  const keptOptOuts = await settlePreferences(store, batch, { users, newAddresses })
   // Inserts tracked events. Returns those that were already stored.
   const storedEvents = await storeEvents(store, batch, users)
   // Inserts reported facts (memberships, message events). Adds these and the tracked events that meet goals to the
@@ -41,6 +43,8 @@ export async function applySteps(store: Store, batch: Batch, options: CountOptio
   // Writes the receipt of each request that was read. Returns how many events and facts were new, how many are not
   // counted, and how many warnings there are.
   const totals = await recordReceipts(store, batch, { users, leftOut, storedEvents, countedFacts })
+  // Counts the applied rows of imports.
+  await countImportedRows(store, batch, { keptOptOuts, leftOut })
   // Parks unreadable entries with the reason, and writes their receipts.
   await parkUnreadable(store, batch)
   return { users, ...totals }

@@ -43,7 +43,7 @@ export async function recordReceipts(store: Store, { entries }: Batch, outcomes:
     const count = countNew(read, outcomes)
     const { createdCustomers, warnings } = remarksOnUsers(read, outcomes.users)
     receipts.push({
-      ...toReceipt(read.entry, count, outcomes.leftOut.get(read)),
+      ...toReceipt(read.entry, count, outcomes.leftOut.get(read)?.[0]),
       ...(createdCustomers > 0 && { createdCustomers }),
       ...(warnings.length > 0 && { warnings: toShownWarnings(warnings) }),
     })
@@ -82,6 +82,7 @@ function countNew(read: ReadEntry, { storedEvents, countedFacts }: Outcomes): Ev
       return { sent, fresh: sent - duplicates, duplicates, notCounted: countIn(read, countedFacts.uncountedEvents) }
     }
     case 'track_user':
+    case 'svc_import':
       return { sent: 0, fresh: 0, duplicates: 0, notCounted: 0 }
     case 'svc_audience':
     case 'svc_message_events': {

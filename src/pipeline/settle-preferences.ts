@@ -1,9 +1,10 @@
-// Settles the email preferences of users whom a batch changed, with a proof of each change: merges those of merged users, and gives
-// users who get an opted-out address its opt-out ("Opted-out addresses"). Does both in the order of the log, so that the outcome
-// does not depend on how the log is cut. Proofs of merged users stay under their former ids.
+// Settles the email preferences of users whom a batch changed, with a proof of each change: merges those of merged users, gives
+// users who get an opted-out address its opt-out ("Opted-out addresses"), and sets those that imports brought. Does all in the order
+// of the log, so that the outcome does not depend on how the log is cut. Proofs of merged users stay under their former ids.
 import { isDeepStrictEqual } from 'node:util'
 import { inheritOptOut, type AddressOptOut } from '../core/users/address-opt-out.ts'
 import {
+  changeByImport,
   mergePreferences,
   nothingSetFor,
   recordChange,
@@ -19,7 +20,7 @@ import type { Store } from '../store/store.ts'
 import type { Merge } from '../core/users/merge.ts'
 import { findCategories } from '../store/workspaces/workspaces.ts'
 import type { NewAddress } from './apply-user-attributes.ts'
-import type { Batch } from './batch.ts'
+import { importsOf, type Batch, type ImportEntry, type ReportedOptIn } from './batch.ts'
 import type { ResolvedUsers } from './resolve-users.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
 import type { NumberedMerge } from './users/identity-graph.ts'
@@ -36,21 +37,29 @@ interface SettleInput {
   readonly newAddresses: readonly NewAddress[]
 }
 
-/** Call it after the users and their addresses are stored. Throws TooMuchAtOnce. */
-export async function settlePreferences(store: Store, batch: Batch, input: SettleInput): Promise<void> {
+/** Chunk of an import → how many of its rows contradicted an opt-out, which was kept. */
+export type KeptOptOuts = ReadonlyMap<ImportEntry, number>
+
+/** Call it after the users and their addresses are stored. Returns the opt-outs that imports contradicted. Throws TooMuchAtOnce. */
+export async function settlePreferences(store: Store, batch: Batch, input: SettleInput): Promise<KeptOptOuts> {
   const { merges } = input.users
   const inheritances = await findInheritances(store, input)
-  if (merges.length === 0 && inheritances.length === 0) return
+  const imported = importedOptIns(batch, input)
+  if (merges.length === 0 && inheritances.length === 0 && imported.length === 0) return new Map()
   // A concurrent change of preferences has either committed by now, or will find the survivor.
   const inheriting = inheritances.map(({ workspaceId }) => workspaceId)
-  await lockPreferences(store, [...workspacesOfMerges(batch, input), ...inheriting])
-  const involved = [...merges.flatMap(({ from, into }) => [from, into]), ...inheritances.map(({ userId }) => userId)]
-  const stored = await findPreferences(store, [...new Set(involved)])
-  if (stored.size === 0 && inheritances.length === 0) return
+  const importing = imported.map(({ chunk }) => chunk.entry.workspaceId)
+  await lockPreferences(store, [...workspacesOfMerges(batch, input), ...inheriting, ...importing])
+  const changed = [...inheritances, ...imported].map(({ userId }) => userId)
+  const stored = await findPreferences(store, [
+    ...new Set([...merges.flatMap(({ from, into }) => [from, into]), ...changed]),
+  ])
+  if (stored.size === 0 && changed.length === 0) return new Map()
   const categories = await findCategoriesOf(store, batch, inheriting)
   const settlement = new Settlement(stored, batch.now)
-  for (const step of inLogOrder(merges, inheritances)) {
+  for (const step of inLogOrder(merges, inheritances, imported)) {
     if ('optOut' in step) settlement.inherit(step, categories.get(step.workspaceId) as ReadonlySet<string>)
+    else if ('chunk' in step) settlement.import(step)
     else settlement.merge(step)
   }
   await savePreferences(store, [...stored.values()], settlement.changes)
@@ -58,6 +67,7 @@ export async function settlePreferences(store: Store, batch: Batch, input: Settl
     store,
     merges.map(({ from }) => from),
   )
+  return settlement.keptOptOuts
 }
 
 /** A user who gets an address with an opt-out. */
@@ -67,6 +77,23 @@ interface Inheritance {
   /** The user at that entry, who may have been merged since. */
   readonly userId: number
   readonly optOut: AddressOptOut
+}
+
+/** The consent in a row of an import. */
+interface ImportedOptIn {
+  readonly number: number
+  readonly chunk: ImportEntry
+  /** As in `Inheritance`. */
+  readonly userId: number
+  readonly request: ReportedOptIn['request']
+}
+
+function importedOptIns(batch: Batch, { users: { userAt } }: SettleInput): ImportedOptIn[] {
+  return importsOf(batch).flatMap((chunk) =>
+    chunk.optIns.map(({ subject, request }) => {
+      return { number: subject.number, chunk, userId: userAt.get(subject) as number, request }
+    }),
+  )
 }
 
 /** Locks the new addresses. An opt-out that commits later finds the users who have got them. */
@@ -110,17 +137,19 @@ async function findCategoriesOf(
   return categories
 }
 
-/** An entry merges its users before it changes their address. */
+/** An entry merges its users before it changes their address, and that before their consent. */
 function inLogOrder(
   merges: readonly NumberedMerge[],
   inheritances: readonly Inheritance[],
-): (NumberedMerge | Inheritance)[] {
-  return [...merges, ...inheritances].toSorted((left, right) => left.number - right.number)
+  imported: readonly ImportedOptIn[],
+): (NumberedMerge | Inheritance | ImportedOptIn)[] {
+  return [...merges, ...inheritances, ...imported].toSorted((left, right) => left.number - right.number)
 }
 
 /** Changes the preferences in `stored`, and collects the proofs. */
 class Settlement {
   readonly changes: PreferenceChange[] = []
+  readonly keptOptOuts = new Map<ImportEntry, number>()
   readonly #stored: Map<number, UserPreference>
   readonly #now: number
 
@@ -142,6 +171,19 @@ class Settlement {
   inherit({ userId, optOut }: Inheritance, activeCategories: ReadonlySet<string>): void {
     const before = this.#preferenceOf(userId)
     this.#change(before, inheritOptOut(before.preference, optOut, activeCategories), 'address')
+  }
+
+  import({ userId, chunk, request }: ImportedOptIn): void {
+    const { receivedAt, context } = chunk.entry
+    const { activeCategories } = chunk
+    const before = this.#preferenceOf(userId)
+    const { preference, isKept } = changeByImport(before.preference, request, { activeCategories, receivedAt })
+    if (isKept) this.keptOptOuts.set(chunk, (this.keptOptOuts.get(chunk) ?? 0) + 1)
+    if (!preference) return
+    const origin = { by: `import:${chunk.importId}`, ip: context.ip ?? null } as const
+    const { current, change } = recordChange(before, preference, origin)
+    this.#stored.set(userId, current)
+    this.changes.push(change)
   }
 
   #preferenceOf(userId: number): UserPreference {

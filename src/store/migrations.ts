@@ -17,6 +17,7 @@ import { createErasures } from './users/erasures.ts'
 import { createEvents } from './users/events.ts'
 import { createGoalBackfills } from './campaigns/goal-backfills.ts'
 import { createKeptCells } from './statistics/kept-cells.ts'
+import { createImports } from './users/imports.ts'
 import { createIdempotencyKeys } from './entries/idempotency-keys.ts'
 import { createLimitWindows } from './workspaces/limit-windows.ts'
 import { createMemberships } from './campaigns/memberships.ts'
@@ -59,6 +60,7 @@ export const MIGRATIONS: Migrations = {
   '0009-receipt-warnings': addReceiptWarnings,
   '0010-joined-customer-ids-max': addJoinedCustomerIdsMax,
   '0011-address-opt-outs': createAddressOptOuts,
+  '0012-imports': createImports,
 }
 
 /** Creates the tables of the first version. A later table needs a migration of its own. */

@@ -16,8 +16,8 @@ vi.setConfig({ testTimeout: 120_000 })
 const MAKERS = ['serve', 'workspace create', 'restore', 'move']
 /** Not included here: they are for the embedded store, and have tests of their own. */
 const FOR_FILES = ['backup', 'log check', 'log skip']
-/** Uses no store. */
-const COMPLETION = 'completion'
+/** They use no store. */
+const WITHOUT_STORE = ['completion', 'import']
 const OPERANDS: Readonly<Record<string, string>> = {
   ID: 'main',
   NAME: 'Offers',
@@ -27,11 +27,13 @@ const OPERANDS: Readonly<Record<string, string>> = {
 }
 
 /** Command lines of all other commands. */
-const OTHERS = COMMANDS.filter(({ name }) => ![...MAKERS, ...FOR_FILES, COMPLETION].includes(name)).map((command) => {
-  const { name, operands, options } = command
-  const agreed = 'yes' in options ? ['--yes'] : []
-  return [...name.split(' '), ...operands.map((operand) => OPERANDS[operand] as string), ...agreed]
-})
+const OTHERS = COMMANDS.filter(({ name }) => ![...MAKERS, ...FOR_FILES, ...WITHOUT_STORE].includes(name)).map(
+  (command) => {
+    const { name, operands, options } = command
+    const agreed = 'yes' in options ? ['--yes'] : []
+    return [...name.split(' '), ...operands.map((operand) => OPERANDS[operand] as string), ...agreed]
+  },
+)
 
 describeEachStore('Commands without a store', (kind) => {
   let location: TestLocation

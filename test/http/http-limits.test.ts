@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { PIECE_BYTES_MAX, piecesOf, streamOf } from '../../src/http/answers/answer-stream.ts'
 import type { ErrorBody } from '../../src/http/answers/error-answer.ts'
 import type { HttpLimits } from '../../src/http/http-limits.ts'
-import { UPLOADS_PER_WORKSPACE_MAX } from '../../src/operations/coupons/upload-slots.ts'
+import { UPLOAD_SLOTS } from '../../src/operations/slots.ts'
 import { listOpenUploads } from '../../src/store/coupons/coupon-uploads.ts'
 import { CODES_BUFFERED_MAX } from '../../src/actions/coupon-upload.ts'
 import { CAMPAIGNS_PATH, campaignCallsOf } from '../support/calls/campaign-calls.ts'
@@ -266,7 +266,7 @@ describe('An upload', () => {
       expect((await connection.nextAnswer()).status).toBe(100)
       running.push(connection)
     }
-    while (running.length < UPLOADS_PER_WORKSPACE_MAX) await begin()
+    while (running.length < UPLOAD_SLOTS.slotsPerWorkspaceMax) await begin()
     const refused = await calls.addCsv(id, 'B')
     expectRefusal(refused, 503, 'unavailable')
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)

@@ -3,8 +3,9 @@ import { gzipSync } from 'node:zlib'
 import { assert, constantFrom, jsonValue, nat, property, stringMatching } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AppError, DETAILS_MAX } from '../../src/core/app-error.ts'
+import { JSON_DEPTH_MAX } from '../../src/core/json/measure-json.ts'
 import { parseJsonText } from '../../src/core/json/parse-json.ts'
-import { JSON_DEPTH_MAX, parseJson, toFieldPath } from '../../src/http/requests/json-body.ts'
+import { parseJson, toFieldPath } from '../../src/http/requests/json-body.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text)).value
 

@@ -111,7 +111,15 @@ describe('The OpenAPI document', () => {
       'x-ratelimit-reset',
     ])
     expect(Object.keys(described.responses)).toEqual(
-      expect.arrayContaining(['400', '401', '403', '429', '500', '503', ...(operation.body ? ['413', '415'] : [])]),
+      expect.arrayContaining([
+        '400',
+        '401',
+        '403',
+        '429',
+        '500',
+        '503',
+        ...(operation.body || operation.upload ? ['413', '415'] : []),
+      ]),
     )
     for (const name of operation.limits) expect(described.description).toContain(`limits.${name}`)
   })
@@ -158,11 +166,11 @@ describe('The OpenAPI document', () => {
 
   it('has example codes to upload that the operation accepts', () => {
     const csv = new CouponCsv()
-    const codes = csv.push(Buffer.from(addCoupons.upload?.example ?? ''))
+    const codes = csv.push(Buffer.from(addCoupons.upload?.examples['text/csv'] ?? ''))
     expect([...codes, ...csv.end()]).toEqual(['SUMMER-7Q2X', 'SUMMER-9KDF'])
     expect(csv.invalidLines).toBe(0)
     const { content } = find('/v1/coupon-list/{coupon_list_id}/coupons', 'POST').requestBody ?? { content: {} }
-    expect(content['text/csv']?.example).toBe(addCoupons.upload?.example)
+    expect(content['text/csv']?.example).toBe(addCoupons.upload?.examples['text/csv'])
   })
 
   it.each(OPERATIONS)('has schemas for $summary that the validator can compile', (operation) => {
@@ -235,7 +243,7 @@ function memberOf({ properties, items }: Schema, name: string): Schema {
 }
 
 function mediaTypesOf({ body, upload }: Operation): string[] {
-  return [...(body ? ['application/json'] : []), ...(upload ? [upload.mediaType] : [])]
+  return [...(body ? ['application/json'] : []), ...Object.keys(upload?.examples ?? {})]
 }
 
 describe('GET /openapi.json', () => {

@@ -7,6 +7,7 @@ import { listOpenUploads, openUpload, UPLOAD_ABANDONED_MS } from '../../src/stor
 import { findAnsweredKey, saveAnsweredKey } from '../../src/store/entries/answered-keys.ts'
 import { findReceipt, saveReceipts } from '../../src/store/entries/request-receipts.ts'
 import type { Database } from '../../src/store/store.ts'
+import { addImport, findImport, IMPORTS_KEPT_MS } from '../../src/store/users/imports.ts'
 import { newEntry } from '../log/log-contract.ts'
 import { NOW, openPipelineBench, type PipelineBench } from '../support/pipeline-bench.ts'
 import { describeEachStore, describeOnPostgres, makeStore, openTestDatabase } from '../support/stores.ts'
@@ -67,6 +68,20 @@ describeEachStore('The job that deletes old data', (kind) => {
       ['a-day', 'older'].map((key) => findAnsweredKey(bench.database, bench.workspaceId, key)),
     )
     expect(found.map((key) => key?.answer)).toEqual([{ id: 1 }, undefined])
+  })
+
+  it('keeps imports for thirty days after their last checkpoint', async () => {
+    const nothing = { chunks: 0, hash: '', rows: 0, refused: 0, refusals: [] }
+    const { workspaceId, database } = bench
+    for (const [id, now] of [
+      ['thirty-days', NOW - IMPORTS_KEPT_MS],
+      ['older', NOW - IMPORTS_KEPT_MS - 1],
+    ] as const) {
+      await database.write((store) => addImport(store, { id, workspaceId, key: null, sender: 's', now }, nothing))
+    }
+    await forget()
+    expect(await findImport(database, workspaceId, 'thirty-days')).toBeDefined()
+    expect(await findImport(database, workspaceId, 'older')).toBeUndefined()
   })
 
   it('deletes applied entries of the log once it is durable in the store that they are applied', async () => {

@@ -75,7 +75,8 @@ export function describeLog(name: string, makeLog: () => Promise<TestLog>): void
     describe('appending', () => {
       it('stores the whole entry before it acknowledges it', async () => {
         const body = Buffer.from('{"text":"ä\\u0000😀"}')
-        const context = { ip: '203.0.113.7', projectCode: 'p1', campaign: 7, sealedEmail: { sealed: 's', key: 'k' } }
+        const sealedEmail = { sealed: 's', key: 'k' }
+        const context = { ip: '203.0.113.7', projectCode: 'p1', campaign: 7, importId: 'i1', sealedEmail }
         await writer.append(newEntry('r1', { kind: 'track_user', workspaceId: 'other', context, body }))
         const [entry] = await readAll(reader)
         expect(entry).toMatchObject({

@@ -36,10 +36,10 @@ export interface PreferenceRequest {
 }
 
 /**
- * The cause of a change in a proof of consent: an API key, a link in an email, a merge of two users, or an opted-out address that
- * the user got.
+ * The cause of a change in a proof of consent: an API key, a link in an email, an import, a merge of two users, or an opted-out
+ * address that the user got.
  */
-export type ChangedBy = `key:${KeyTile}` | `link:${string}` | 'merge' | 'address'
+export type ChangedBy = `key:${KeyTile}` | `link:${string}` | `import:${string}` | 'merge' | 'address'
 
 /** One proof of consent. */
 export interface PreferenceChange {
@@ -90,6 +90,41 @@ export function changePreference(
   const isRefusal = request.categories !== undefined && leavesNone(categories, activeCategories)
   const status = isRefusal ? 'OPTED_OUT' : request.status
   return { status: status ? [status, at] : before.status, categories, updatedAt: at }
+}
+
+/** The preferences after an import; undefined if nothing changes. `isKept`: whether it kept an opt-out that the import contradicts. */
+export interface ImportedPreference {
+  readonly preference: (Preference & { readonly updatedAt: number }) | undefined
+  readonly isKept: boolean
+}
+
+/**
+ * The preferences after a row of an import. The import does not replace a decision that was made after it was received, and opts nobody
+ * in who opted out, neither of all emails nor of a category ("Import").
+ */
+export function changeByImport(
+  before: Preference,
+  { status, categories = {} }: PreferenceRequest,
+  { activeCategories, receivedAt }: { readonly activeCategories: ReadonlySet<string>; readonly receivedAt: number },
+): ImportedPreference {
+  const isOptedOut = before.status?.[0] === 'OPTED_OUT'
+  const isStatusNewer = (before.status?.[1] ?? 0) > receivedAt
+  let isKept = isOptedOut && status !== undefined && status !== 'OPTED_OUT'
+  const fresh: Record<string, boolean> = {}
+  for (const [name, isIn] of Object.entries(categories)) {
+    const current = Object.hasOwn(before.categories, name) ? before.categories[name] : undefined
+    const isNewer = current !== undefined && current[1] > receivedAt
+    if (!activeCategories.has(name) || isNewer || current?.[0] === isIn) continue
+    if (isIn && (current || isOptedOut)) isKept = true
+    else fresh[name] = isIn
+  }
+  const request = {
+    status: isOptedOut || isStatusNewer || status === before.status?.[0] ? undefined : status,
+    categories: Object.keys(fresh).length > 0 ? fresh : undefined,
+  }
+  if (!request.status && !request.categories) return { preference: undefined, isKept }
+  const changed = changePreference(before, request, { activeCategories, now: receivedAt })
+  return { preference: isStatusNewer ? { ...changed, status: before.status } : changed, isKept }
 }
 
 /** The preferences of two merged users: the newest decision on each category and on the status. */

@@ -50,6 +50,15 @@ export function streamOf(reply: FastifyReply, parts: readonly Uint8Array[]): Rea
   return Readable.from(oneByOne(piecesOf(parts)), { objectMode: false })
 }
 
+/** An answer that is made while it is sent. Its client determines how fast. */
+export function liveStreamOf(parts: AsyncIterable<Uint8Array>): Readable {
+  return Readable.from(inPieces(parts), { objectMode: false })
+}
+
+async function* inPieces(parts: AsyncIterable<Uint8Array>) {
+  for await (const part of parts) yield* cut(part)
+}
+
 /** Asynchronous, because a stream over a synchronous iterable ends together with its last piece, before the system has taken it. */
 async function* oneByOne(pieces: Iterable<Uint8Array>) {
   yield* pieces

@@ -116,7 +116,10 @@ function boundsOf(operation: Operation): string {
   const unit = limitUnits ? 'events' : 'requests'
   const sentences = [`**Key:** ${key}.`, `**Limit:** ${limits.map((name) => toLimit(name, unit)).join(' and ')}.`]
   if (operation.body) sentences.push(`**Body:** at most ${inDigits(operation.bodyBytesMax ?? BODY_BYTES_MAX)} bytes.`)
-  if (upload) sentences.push(`**Upload** (\`${upload.mediaType}\`): at most ${inDigits(upload.bytesMax)} bytes.`)
+  if (upload) {
+    const types = Object.keys(upload.examples).map((type) => `\`${type}\``)
+    sentences.push(`**Upload** (${types.join(', ')}): at most ${inDigits(upload.bytesMax)} bytes.`)
+  }
   return sentences.join(' ')
 }
 
@@ -160,27 +163,30 @@ function toParameter(
 }
 
 function toRequestBody({ body, example, upload }: Operation): JsonObject | undefined {
-  if (!body) return undefined
+  if (!body && !upload) return undefined
+  const uploads = Object.entries(upload?.examples ?? {}).map(([type, sample]) => {
+    return [type, { schema: { type: 'string' }, example: sample }] as const
+  })
   return {
     required: true,
     content: {
-      'application/json': { schema: toJsonSchema(body), ...(example !== undefined && { example }) },
-      ...(upload && { [upload.mediaType]: { schema: { type: 'string' }, example: upload.example } }),
+      ...(body && { 'application/json': { schema: toJsonSchema(body), ...(example !== undefined && { example }) } }),
+      ...Object.fromEntries(uploads),
     },
   }
 }
 
-function toSuccess({ output, outputExample, successStatus }: Operation): JsonObject {
+function toSuccess({ output, outputExample, outputType = 'application/json', successStatus }: Operation): JsonObject {
   const headers = { ...REQUEST_ID_HEADER, ...LIMIT_HEADERS }
   if (!output || successStatus === 204) return { description: 'Success, without a body.', headers }
   const content = { schema: toJsonSchema(output), ...(outputExample !== undefined && { example: outputExample }) }
-  return { description: 'Success.', headers, content: { 'application/json': content } }
+  return { description: 'Success.', headers, content: { [outputType]: content } }
 }
 
 function toRefusals(operation: Operation): JsonObject {
   const codes = new Set<ErrorCode>([...ALWAYS, ...(operation.refusals ?? [])])
   if (operation.takesIdempotencyKey) codes.add('conflict')
-  if (operation.body) for (const code of WITH_BODY) codes.add(code)
+  if (operation.body || operation.upload) for (const code of WITH_BODY) codes.add(code)
   const known = ERROR_CODES.filter((code) => codes.has(code))
   return Object.fromEntries(known.map((code) => [ERROR_STATUS[code], toResponseReference(code)]))
 }

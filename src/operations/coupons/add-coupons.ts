@@ -40,7 +40,7 @@ export const addCoupons = defineOperation({
     // `codeFaults` checks the codes, and stops after a hundred invalid ones.
     coupons: Type.Array(Type.String(), { minItems: 1, description: 'Codes of 1 to 128 characters.' }),
   }),
-  upload: { mediaType: 'text/csv', bytesMax: UPLOAD_BYTES_MAX, example: 'Coupon Code\nSUMMER-7Q2X\nSUMMER-9KDF\n' },
+  upload: { bytesMax: UPLOAD_BYTES_MAX, examples: { 'text/csv': 'Coupon Code\nSUMMER-7Q2X\nSUMMER-9KDF\n' } },
   example: { coupons: ['SUMMER-7Q2X', 'SUMMER-9KDF'] },
   faults: ({ body }) => codeFaults(body?.coupons ?? []),
   refusals: ['not_found', 'conflict'],

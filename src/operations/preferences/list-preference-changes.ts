@@ -1,17 +1,15 @@
 // Preference history: returns the proofs of consent of one user and of the users merged into it, newest first.
 import { Type } from 'typebox'
-import type { PreferenceChange } from '../../core/users/preference.ts'
-import { toIso } from '../../core/time-value.ts'
 import { CUSTOMER_ID } from '../../core/users/user.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { listIdsOfNewestChanges, listUserPreferenceChanges, type ChangesPage } from '../../store/users/preferences.ts'
 import type { Store } from '../../store/store.ts'
 import { findUserId, listUserIds } from '../../store/users/users.ts'
-import { CustomerId, IsoTime, NoFields, Nullable, Strict, Text } from '../fields.ts'
+import { CustomerId, NoFields, Strict, Text } from '../fields.ts'
 import { runOnceApplied } from '../applied-entries.ts'
 import { JsonText } from '../json-text.ts'
 import { defineOperation } from '../operation.ts'
-import { OptInOutput, toOptInBody } from './opt-in-body.ts'
+import { ChangeOutput, toChangeBody } from './change-body.ts'
 import { BEFORE_LENGTH_MAX, PageCursor } from '../page-cursor.ts'
 import { noSuchCustomer } from './preference-users.ts'
 import { PAGE_SIZE_LIMIT, readPage } from '../read-page.ts'
@@ -20,19 +18,6 @@ import { queueUserRead } from '../users/queue-user-read.ts'
 const LIMIT_MAX = 500
 const LIMIT_DEFAULT = 50
 const CURSOR = new PageCursor('p', ['at', 'number', 'userId'])
-
-const ChangeOutput = Type.Object({
-  at: IsoTime,
-  by: Type.String({
-    description:
-      '`key:` and the tile of the API key, `link:` and the link in an email, `merge` if two users turned out to be the ' +
-      'same person, who then has the newest decisions of both, or `address` if the user got an address that was opted ' +
-      'out by `email_id`.',
-  }),
-  ip: Nullable(Type.String({ description: 'IP address that sent the change; null if no client sent it.' })),
-  before: Type.Object(OptInOutput),
-  after: Type.Object(OptInOutput),
-})
 
 export const listPreferenceChanges = defineOperation({
   name: 'list_preference_changes',
@@ -85,11 +70,7 @@ async function list(database: Store, workspace: Workspace, query: Query): Promis
     before,
     limit,
     read: (portion: ChangesPage) => listUserPreferenceChanges(database, userIds, portion),
-    write: writeItem,
+    write: (change) => JSON.stringify(toChangeBody(change)),
   })
   return JsonText.objectBeginningWith('data', items, last ? { next_before: CURSOR.write(last) } : {})
-}
-
-function writeItem({ at, by, ip, before, after }: PreferenceChange): string {
-  return JSON.stringify({ at: toIso(at), by, ip, before: toOptInBody(before), after: toOptInBody(after) })
 }

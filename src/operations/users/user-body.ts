@@ -9,6 +9,7 @@ import type { Store } from '../../store/store.ts'
 import { findUsers, measureUsers, type User } from '../../store/users/users.ts'
 import { ATTRIBUTE_NUMBERS, IsoTime, Nullable } from '../fields.ts'
 import type { Parts } from '../operation.ts'
+import { toPortions } from '../portions.ts'
 
 export const UserOutput = {
   customer_id: Nullable(Type.String()),
@@ -18,9 +19,6 @@ export const UserOutput = {
   }),
   created_at: IsoTime,
 }
-
-/** Users are read together while their attributes have no more bytes of JSON than this; each may have megabytes. */
-const PORTION_BYTES = 4 * 1024 * 1024
 
 interface UserSettings extends Pick<Parts, 'emailVault'> {
   readonly workspace: Workspace
@@ -55,23 +53,4 @@ export async function* readUserBodies(
       return user ? [{ id, body: toUserBody(user, identifiersOf.get(id) ?? [], settings) }] : []
     })
   }
-}
-
-function toPortions(
-  ids: readonly number[],
-  sizes: readonly { readonly id: number; readonly bytes: number }[],
-): number[][] {
-  const bytesOf = new Map(sizes.map(({ id, bytes }) => [id, bytes]))
-  const portions: number[][] = []
-  let room = 0
-  for (const id of ids) {
-    const bytes = bytesOf.get(id) ?? 0
-    if (portions.length === 0 || bytes > room) {
-      portions.push([])
-      room = PORTION_BYTES
-    }
-    portions.at(-1)?.push(id)
-    room -= bytes
-  }
-  return portions
 }

@@ -20,6 +20,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   preference_changes: 'data',
   erasures: 'data',
   address_opt_outs: 'data',
+  imports: 'data',
   template_versions: 'data',
   templates: 'data',
   coupon_lists: 'data',

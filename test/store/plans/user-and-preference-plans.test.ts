@@ -21,6 +21,7 @@ import {
   listNewestIdentifiersOf,
   saveIdentities,
 } from '../../../src/store/users/user-identities.ts'
+import { countApplied, findImport, findImportByKey, forgetImports } from '../../../src/store/users/imports.ts'
 import { searchUsers } from '../../../src/store/users/user-search.ts'
 import {
   findUser,
@@ -41,6 +42,7 @@ import { describeEachStore, makeStore, openTestDatabase, type TestLocation } fro
 const USERS = 20_000
 const USERS_PER_MERGE = 10
 const WANTED = [1, 5_000, USERS]
+const NOTHING_APPLIED = { applied: 0, keptOptedOut: 0, incomplete: 0 }
 const MANY = Array.from({ length: 150 }, (_, index) => index + 1)
 /** A user with an identifier that many people share, and so with the customer ids of all of them. */
 const CROWD = USERS + 1
@@ -95,6 +97,10 @@ describeEachStore('Users and preferences', (kind) => {
       (store) =>
         searchUsers(store, 'main', { text: 'x', emailPart: 'x' }, { before: USERS, max: 2, examinedMax: 5_000 }),
     ],
+    ['an import', ['id'], (store) => findImport(store, 'main', 'i1')],
+    ['an import by its key', ['workspace_id', 'key'], (store) => findImportByKey(store, 'main', 'k1')],
+    ['the rows that are applied', ['id'], (store) => countApplied(store, 'i1', NOTHING_APPLIED)],
+    ['old imports', ['checkpoint_at', 'id'], (store) => forgetImports(store, 1)],
     ['many users', ['id'], (store) => findUsers(store, WANTED)],
     ['the preferences of many users', ['user_id', 'id'], (store) => findPreferences(store, WANTED)],
     [

@@ -1,23 +1,13 @@
 // What tests of coupon lists do again and again: make lists, change them, add codes, and count the codes that are visible.
-import { request, type ClientRequest } from 'node:http'
 import { expect } from 'vitest'
 import type { CouponListBody } from '../../../src/operations/coupons/coupon-list-body.ts'
 import type { AddedCoupons } from '../../../src/actions/coupon-upload.ts'
 import { findCouponList, type StoredCouponList } from '../../../src/store/coupons/coupon-lists.ts'
 import type { Database } from '../../../src/store/store.ts'
 import type { Answer, CallOptions, TestServer, TestWorkspace } from '../server.ts'
+import { startUpload, type SlowUpload } from '../slow-upload.ts'
 
 export const LISTS_PATH = '/v1/coupon-list'
-
-/** An upload whose parts are sent one by one. */
-export interface SlowUpload {
-  send(part: string): Promise<void>
-  end(): Promise<Answer<unknown>>
-  /** The answer that comes before the end of the upload. */
-  readonly answer: Promise<Answer<unknown>>
-  /** Ends the connection in the middle. */
-  breakOff(): void
-}
 
 export interface CouponCalls {
   /** Any operation of coupon lists, with the key of the tile `reports`. */
@@ -118,39 +108,9 @@ export async function countRows({ query }: Database, listNumber: number): Promis
 }
 
 /** Begins a request to add coupons, of which nothing is sent yet. */
-export function openUpload(server: Pick<TestServer, 'url' | 'workspace'>, id: string): SlowUpload {
-  const { workspace } = server
-  const answer = Promise.withResolvers<Answer<unknown>>()
-  const sent = request(server.url + couponsPath(id), {
-    method: 'POST',
+export function openUpload({ url, workspace }: Pick<TestServer, 'url' | 'workspace'>, id: string): SlowUpload {
+  return startUpload(url + couponsPath(id), {
     auth: `${workspace.id}:${workspace.reportsKey}`,
     headers: { 'svc-appkey': workspace.id, 'content-type': 'text/csv' },
-  })
-  sent.on('response', (response) => {
-    let text = ''
-    response.setEncoding('utf8')
-    response.on('data', (part: string) => (text += part))
-    response.on('end', () => {
-      const headers = new Headers({ 'x-request-id': String(response.headers['x-request-id']) })
-      answer.resolve({ status: response.statusCode ?? 0, headers, body: JSON.parse(text) as unknown })
-    })
-  })
-  sent.on('error', (error) => answer.reject(error))
-  // Whoever breaks off does not ask for the answer.
-  answer.promise.catch(() => {})
-  return {
-    send: (part) => write(sent, part),
-    end() {
-      sent.end()
-      return answer.promise
-    },
-    answer: answer.promise,
-    breakOff: () => void sent.destroy(),
-  }
-}
-
-function write(sent: ClientRequest, part: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    sent.write(part, (error) => (error ? reject(error) : resolve()))
   })
 }

@@ -12,7 +12,7 @@ export const PERSON = 'svc_person'
  * user.
  */
 export interface HistoryEntry {
-  readonly kind: EntryKind
+  readonly kind: Exclude<EntryKind, 'svc_import'>
   readonly audiences: readonly AudienceReport[]
   readonly messages: readonly MessageReport[]
   readonly events: readonly TrackedEvent[]

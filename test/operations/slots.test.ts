@@ -1,14 +1,16 @@
-// How many uploads can run at once, in total and per workspace.
+// How many long requests can run at once, in total and per workspace.
 import { expect, it } from 'vitest'
-import { UPLOAD_SLOTS_MAX, UPLOADS_PER_WORKSPACE_MAX, UploadSlots } from '../../src/operations/coupons/upload-slots.ts'
+import { Slots, UPLOAD_SLOTS } from '../../src/operations/slots.ts'
 
 const REFUSED = { code: 'unavailable' }
 const finish = async () => 'done'
 
 it('stalled uploads of one workspace leave slots for other workspaces', async () => {
-  const slots = new UploadSlots()
+  const slots = new Slots(UPLOAD_SLOTS)
   const still = Promise.withResolvers<string>()
-  const uploads = Array.from({ length: UPLOADS_PER_WORKSPACE_MAX }, () => slots.run('main', () => still.promise))
+  const uploads = Array.from({ length: UPLOAD_SLOTS.slotsPerWorkspaceMax }, () =>
+    slots.run('main', () => still.promise),
+  )
   await expect(slots.run('main', finish)).rejects.toMatchObject(REFUSED)
   await expect(slots.run('other', finish)).resolves.toBe('done')
   still.reject(new Error('given up'))
@@ -17,9 +19,9 @@ it('stalled uploads of one workspace leave slots for other workspaces', async ()
 })
 
 it('all workspaces together have a limited number of slots', async () => {
-  const slots = new UploadSlots()
+  const slots = new Slots(UPLOAD_SLOTS)
   const still = Promise.withResolvers<string>()
-  const uploads = Array.from({ length: UPLOAD_SLOTS_MAX }, (_, index) => {
+  const uploads = Array.from({ length: UPLOAD_SLOTS.slotsMax }, (_, index) => {
     return slots.run(`workspace-${Math.floor(index / 2)}`, () => still.promise)
   })
   await expect(slots.run('main', finish)).rejects.toMatchObject(REFUSED)
