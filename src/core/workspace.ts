@@ -54,7 +54,7 @@ const NAME_LENGTH_MAX = 256
 const LIMIT_MAX = 1_000_000_000
 /** The pipeline counts the customer ids of users up to the setting. */
 const JOINED_CUSTOMER_IDS_MAX = 10_000
-const CLOCK_SKEW_SECONDS_MAX = 24 * 60 * 60
+export const CLOCK_SKEW_SECONDS_MAX = 24 * 60 * 60
 const RETENTION_DAYS_MAX = 36_500
 
 export const DEFAULT_SETTINGS: Omit<WorkspaceSettings, 'name'> = {

@@ -11,6 +11,9 @@ import { eraseUser } from './users/erase-user.ts'
 import { deleteCampaign } from './campaigns/delete-campaign.ts'
 import { deleteTemplate } from './templates/delete-template.ts'
 import { deleteCoupons } from './coupons/delete-coupons.ts'
+import { exportEvents } from './exports/export-events.ts'
+import { exportPreferenceChanges } from './exports/export-preference-changes.ts'
+import { exportUsers } from './exports/export-users.ts'
 import { fetchCampaignStats } from './statistics/fetch-campaign-stats.ts'
 import { fetchCouponList } from './coupons/fetch-coupon-list.ts'
 import { findRequest } from './events/find-request.ts'
@@ -63,11 +66,14 @@ export const OPERATIONS: readonly Operation[] = [
   listUsers,
   importPeople,
   getImport,
+  exportUsers,
+  exportEvents,
   listUserEvents,
   findRequest,
   updatePreferences,
   readPreferences,
   listPreferenceChanges,
+  exportPreferenceChanges,
   reportAudience,
   reportMessageEvents,
   createCampaign,

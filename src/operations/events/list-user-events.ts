@@ -1,20 +1,14 @@
 // List a user's events: returns a page, newest first. Pages neither overlap nor skip.
 import { Type } from 'typebox'
 import { AppError, type Fault } from '../../core/app-error.ts'
-import { toEventId } from '../../core/event.ts'
-import { parseTimeValue, toIso } from '../../core/time-value.ts'
+import { parseTimeValue } from '../../core/time-value.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { localToInstant } from '../../core/time-zone.ts'
-import {
-  listIdsOfNewest,
-  listEventsOf,
-  type EventCursor,
-  type EventsPage,
-  type StoredEvent,
-} from '../../store/users/events.ts'
+import { listIdsOfNewest, listEventsOf, type EventCursor, type EventsPage } from '../../store/users/events.ts'
 import { listUserIds } from '../../store/users/users.ts'
 import { runOnceApplied } from '../applied-entries.ts'
-import { ATTRIBUTE_NUMBERS, IsoTime, Nullable, Strict, Text, WorkspacePath } from '../fields.ts'
+import { EventItem, writeEvent } from './event-body.ts'
+import { Nullable, Strict, Text, WorkspacePath } from '../fields.ts'
 import { JsonText } from '../json-text.ts'
 import { defineOperation, type Parts } from '../operation.ts'
 import { BEFORE_LENGTH_MAX, PageCursor } from '../page-cursor.ts'
@@ -26,18 +20,6 @@ const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 500
 /** The key of an event: its instant and, among events of one instant, its number. */
 const CURSOR = new PageCursor('e', ['time', 'id'])
-
-const EventItem = Type.Object({
-  event_id: Type.String({ description: 'The id sent with the event, otherwise one the server generated.' }),
-  action: Type.String(),
-  attributes: Type.Record(Type.String(), Type.Unknown(), { description: ATTRIBUTE_NUMBERS }),
-  platform: Nullable(Type.String()),
-  app_version: Nullable(Type.String()),
-  device_id: Nullable(Type.String()),
-  ip: Nullable(Type.String({ description: 'The first valid address in X-Forwarded-For.' })),
-  time: Type.String({ format: 'date-time', description: 'When the event happened.' }),
-  received_at: IsoTime,
-})
 
 export const listUserEvents = defineOperation({
   name: 'list_user_events',
@@ -99,7 +81,7 @@ async function list(query: Query, workspace: Workspace, parts: Parts): Promise<J
     before,
     limit,
     read: (portion: EventsPage) => listEventsOf(parts.database, userIds, portion),
-    write: writeItem,
+    write: writeEvent,
   })
   return toPage(items, last)
 }
@@ -122,18 +104,4 @@ function parseBefore(before: string, timezone: string): EventCursor | undefined 
   const value = parseTimeValue(before)
   if (!value) return undefined
   return { time: value.kind === 'instant' ? value.ms : localToInstant(timezone, value.ms), id: 0 }
-}
-
-/** The item as JSON. Its attributes are JSON already, and are not parsed. */
-function writeItem(event: StoredEvent): string {
-  const before = JSON.stringify({ event_id: toEventId(event.id, event.givenId), action: event.action })
-  const after = JSON.stringify({
-    platform: event.platform,
-    app_version: event.appVersion,
-    device_id: event.deviceId,
-    ip: event.ip,
-    time: toIso(event.time),
-    received_at: toIso(event.receivedAt),
-  })
-  return `${before.slice(0, -1)},"attributes":${event.attributes},${after.slice(1)}`
 }

@@ -66,6 +66,11 @@ export async function createEvents({ query }: Store, { text, integer }: SqlTypes
     .execute()
 }
 
+/** All events, as a query that callers narrow. */
+export function eventRows({ query }: Store) {
+  return query.selectFrom('events as event')
+}
+
 const COLUMNS = {
   id: 'integer',
   workspace_id: 'text',
@@ -374,7 +379,7 @@ function toEventRow(event: StoredEvent): EventRow {
   }
 }
 
-function toStoredEvent(row: Selectable<EventRow>): StoredEvent {
+export function toStoredEvent(row: Selectable<EventRow>): StoredEvent {
   return {
     id: row.id,
     workspaceId: row.workspace_id,

@@ -182,7 +182,7 @@ export async function removePreferenceChanges(store: Store, userIds: readonly nu
 }
 
 /** A page begins with the first proof before this one. */
-type ChangeCursor = Pick<PreferenceChange, 'at' | 'number' | 'userId'>
+export type ChangeCursor = Pick<PreferenceChange, 'at' | 'number' | 'userId'>
 
 export interface ChangesPage {
   readonly before: ChangeCursor | undefined
@@ -196,10 +196,46 @@ export async function listUserPreferenceChanges(
   page: ChangesPage,
 ): Promise<PreferenceChange[]> {
   const newest = await listNewest(store, await listIdsOfNewestChanges(store, userIds, page), page)
-  if (newest.length === 0) return []
+  return (await findChanges(store, newest)).toSorted(newerFirst).map(toPreferenceChange)
+}
+
+/** The keys of at most `max` proofs of users, after the one with the key `after`, in the order of users, times and numbers. */
+export async function listChangeKeysAfter(
+  store: Store,
+  userIds: readonly number[],
+  { after, max }: { readonly after: ChangeCursor | undefined; readonly max: number },
+): Promise<ChangeCursor[]> {
+  const wanted = wantedValues(store, 'id', 'integer', userIds)
+  const all = store.query
+    .selectFrom('preference_changes')
+    .select(['user_id as userId', 'at', 'number'])
+    .where('user_id', 'in', (sub) => sub.selectFrom(wanted).select('wanted.id'))
+  const rest = after
+    ? all.where((row) =>
+        row(row.refTuple('user_id', 'at', 'number'), '>', row.tuple(after.userId, after.at, after.number)),
+      )
+    : all
+  return rest.orderBy('user_id').orderBy('at').orderBy('number').limit(max).execute()
+}
+
+/** The proofs with these keys, in the order of the keys. */
+export async function findPreferenceChanges(store: Store, keys: readonly ChangeCursor[]): Promise<PreferenceChange[]> {
+  const rows = await findChanges(
+    store,
+    keys.map(({ userId, at, number }) => ({ user_id: userId, at, number })),
+  )
+  const byKey = new Map(rows.map((row) => [`${row.user_id} ${row.at} ${row.number}`, row]))
+  return keys.flatMap(({ userId, at, number }) => {
+    const row = byKey.get(`${userId} ${at} ${number}`)
+    return row ? [toPreferenceChange(row)] : []
+  })
+}
+
+async function findChanges(store: Store, keys: readonly ChangeKey[]): Promise<Selectable<PreferenceChangeRow>[]> {
+  if (keys.length === 0) return []
   const columns = { user_id: 'integer', at: 'integer', number: 'integer' } as const
-  const rows = await store.query
-    .selectFrom(store.rowsOf('wanted', columns, newest))
+  return store.query
+    .selectFrom(store.rowsOf('wanted', columns, keys))
     .innerJoin('preference_changes as change', (join) =>
       join
         .onRef('change.user_id', '=', 'wanted.user_id')
@@ -208,7 +244,6 @@ export async function listUserPreferenceChanges(
     )
     .selectAll('change')
     .execute()
-  return rows.toSorted(newerFirst).map(toPreferenceChange)
 }
 
 type ChangeKey = Pick<PreferenceChangeRow, 'user_id' | 'at' | 'number'>

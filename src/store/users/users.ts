@@ -146,8 +146,13 @@ export async function skipUsers(
   return row?.id ?? 0
 }
 
-function shownUsers({ query }: Store) {
-  return query.selectFrom('users as user').select(['user.id', 'user.customer_id']).where('user.merged_into', 'is', null)
+function shownUsers(store: Store) {
+  return userRows(store).select(['user.id', 'user.customer_id']).where('user.merged_into', 'is', null)
+}
+
+/** All users, merged ones too, as a query that callers narrow. */
+export function userRows({ query }: Store) {
+  return query.selectFrom('users as user')
 }
 
 /** The oldest user with an address; undefined if there is none. */
