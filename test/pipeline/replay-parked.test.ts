@@ -11,7 +11,8 @@ import {
   parkEntries,
 } from '../../src/store/entries/parked-entries.ts'
 import { StoreError } from '../../src/store/store.ts'
-import { findUser, hasUsers, listUserIds } from '../../src/store/users/users.ts'
+import { hasUsers } from '../../src/store/users/user-counts.ts'
+import { findUser, listUserIds } from '../../src/store/users/users.ts'
 import { addWorkspace } from '../../src/store/workspaces/workspaces.ts'
 import { DEFAULT_SETTINGS } from '../../src/core/workspace.ts'
 import { NOW, openPipelineBench, type PipelineBench } from '../support/pipeline-bench.ts'

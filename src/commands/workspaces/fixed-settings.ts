@@ -5,7 +5,7 @@ import { PIPELINE_CURSOR } from '../../store/entries/cursors.ts'
 import { hasParkedEntries } from '../../store/entries/parked-entries.ts'
 import { hasStatistics } from '../../store/statistics/series-counts.ts'
 import type { Store } from '../../store/store.ts'
-import { hasUsers } from '../../store/users/users.ts'
+import { hasUsers } from '../../store/users/user-counts.ts'
 import type { UnappliedEntries } from './unapplied-entries.ts'
 
 interface FixedSetting {

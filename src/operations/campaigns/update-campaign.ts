@@ -7,7 +7,7 @@ import type { Workspace } from '../../core/workspace.ts'
 import { lockCampaigns, measureCampaigns, saveCampaign, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
 import { findGoalBackfill, type GoalBackfill } from '../../store/campaigns/goal-backfills.ts'
 import type { Store } from '../../store/store.ts'
-import { countUsers } from '../../store/users/users.ts'
+import { countUsers } from '../../store/users/user-counts.ts'
 import {
   campaignFaults,
   CampaignName,

@@ -254,22 +254,6 @@ export async function listUserIdsAfter(
   return rows.map(({ id }) => id)
 }
 
-export async function hasUsers({ query }: Store, workspaceId: string): Promise<boolean> {
-  const users = query.selectFrom('users').select('id').where('workspace_id', '=', workspaceId)
-  return (await users.limit(1).execute()).length > 0
-}
-
-/** The number of users of a workspace, without merged ones. Reads each of them: some 100 ms for a million. */
-export async function countUsers({ query }: Store, workspaceId: string): Promise<number> {
-  const row = await query
-    .selectFrom('users')
-    .select((select) => select.fn.countAll<number>().as('count'))
-    .where('workspace_id', '=', workspaceId)
-    .where('merged_into', 'is', null)
-    .executeTakeFirstOrThrow()
-  return row.count
-}
-
 /** The size of each user's attributes, in bytes of JSON. */
 export async function measureUsers(
   store: Store,
