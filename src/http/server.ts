@@ -237,11 +237,13 @@ function unknownRoutes({
   return (request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
     const routed = path.replaceAll(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '')
-    const known = [path, routed].flatMap((address) =>
-      paths.filter(({ pattern, isExact }) => pattern.test(address) && (address === path || !isExact)),
-    )
-    const allowed = known.find((route) => !route.allowed.includes(request.method))?.allowed.join(', ')
-    if (allowed === undefined) return NOTHING_HERE
+    const refusing = [path, routed]
+      .map((address) => paths.filter((known) => known.pattern.test(address) && (address === path || !known.isExact)))
+      .map((known) => known.filter((route) => !route.allowed.includes(request.method)))
+      .find((found) => found.length > 0)
+    if (!refusing) return NOTHING_HERE
+    // A word in one path may stand for a parameter in another.
+    const allowed = [...new Set(refusing.flatMap((known) => known.allowed))].join(', ')
     reply.header('allow', allowed)
     return new AppError('method_not_allowed', `This path takes only ${allowed}.`)
   }

@@ -95,7 +95,7 @@ describe('The guides', () => {
   it('name every error code, with cause and remedy', () => {
     const text = readFileSync(join(FOLDER, 'errors.md'), 'utf8')
     const named = [...text.matchAll(/^\| `([a-z_]+)` +\| \d+ +\| [^|]+ \| [^|]+ \|$/gm)].map(([, code]) => code)
-    expect(named.toSorted()).toEqual(ERROR_CODES.toSorted())
+    expect(new Set(named)).toEqual(new Set(ERROR_CODES))
   })
 
   it('are all listed on the first page of the documents', () => {

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  changeByImport,
   changePreference,
   mergePreferences,
   NOTHING_SET,
@@ -197,5 +198,94 @@ describe('merged users', () => {
         expect(mergePreferences(merged, third)).toEqual(merged)
       }),
     )
+  })
+})
+
+describe('an import received at 5', () => {
+  const RECEIVED_AT = 5
+  /** `after` is undefined where nothing changes. */
+  const cases: [
+    rule: string,
+    before: Preference,
+    request: PreferenceRequest,
+    after: OptIn | undefined,
+    isKept: boolean,
+  ][] = [
+    [
+      'sets what was not decided',
+      NOTHING_SET,
+      { status: 'OPTED_IN', categories: { news: true } },
+      { status: 'OPTED_IN', categories: { news: true } },
+      false,
+    ],
+    [
+      'replaces earlier decisions',
+      decided('OPT_IN_PENDING', { news: true, offers: true }, 5),
+      { status: 'DOUBLE_OPTED_IN', categories: { news: false } },
+      { status: 'DOUBLE_OPTED_IN', categories: { news: false, offers: true } },
+      false,
+    ],
+    ['opts out', decided('OPTED_IN', {}, 1), { status: 'OPTED_OUT' }, { status: 'OPTED_OUT', categories: {} }, false],
+    [
+      'opts out if it leaves no category true',
+      decided('OPTED_IN', { news: true }, 1),
+      { categories: { news: false } },
+      { status: 'OPTED_OUT', categories: { news: false } },
+      false,
+    ],
+    ['keeps an opt-out of all emails', decided('OPTED_OUT', {}, 1), { status: 'OPTED_IN' }, undefined, true],
+    [
+      'keeps an opt-out against a pending status',
+      decided('OPTED_OUT', {}, 1),
+      { status: 'OPT_IN_PENDING' },
+      undefined,
+      true,
+    ],
+    ['adds no category to an opt-out', decided('OPTED_OUT', {}, 1), { categories: { news: true } }, undefined, true],
+    [
+      'keeps an opt-out of a category, and sets the rest',
+      decided('OPTED_IN', { news: false, offers: true }, 1),
+      { status: 'DOUBLE_OPTED_IN', categories: { news: true, events: true } },
+      { status: 'DOUBLE_OPTED_IN', categories: { news: false, offers: true, events: true } },
+      true,
+    ],
+    ['keeps a later status', decided('OPTED_IN', {}, 6), { status: 'OPTED_OUT' }, undefined, false],
+    [
+      'keeps a later category',
+      decided(null, { news: true, offers: true }, 6),
+      { categories: { news: false } },
+      undefined,
+      false,
+    ],
+    [
+      'keeps a later status even if it leaves no category true',
+      { ...decided(null, { news: true }, 1), status: ['OPTED_IN', 6], updatedAt: 6 },
+      { categories: { news: false } },
+      { status: 'OPTED_IN', categories: { news: false } },
+      false,
+    ],
+    [
+      'ignores what is decided like that',
+      decided('OPTED_IN', { news: true }, 1),
+      { status: 'OPTED_IN', categories: { news: true } },
+      undefined,
+      false,
+    ],
+    [
+      'ignores categories that the workspace no longer has',
+      NOTHING_SET,
+      { categories: { old: true } },
+      undefined,
+      false,
+    ],
+  ]
+  it.each(cases)('%s', (_rule, before, request, after, isKept) => {
+    const changed = changeByImport(before, request, { activeCategories: ACTIVE, receivedAt: RECEIVED_AT })
+    expect({ after: changed.preference && toOptIn(changed.preference), isKept: changed.isKept }).toEqual({
+      after,
+      isKept,
+    })
+    const updatedAt = after && Math.max(RECEIVED_AT, before.updatedAt ?? 0)
+    expect(changed.preference?.updatedAt).toBe(updatedAt)
   })
 })

@@ -267,7 +267,13 @@ describe('An extra slash', () => {
 
 describe('A wrong method', () => {
   const operatorPaths = OPERATOR_PATHS.map((path): [string, readonly string[]] => [path, OPERATOR_METHODS])
-  const paths: [path: string, allowed: readonly string[]][] = [...pathsOf(OPERATIONS), ...operatorPaths]
+  const all: [path: string, allowed: readonly string[]][] = [...pathsOf(OPERATIONS), ...operatorPaths]
+  const isAt = (path: string, address: string) => new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]*')}$`).test(address)
+  /** Each path with the methods of all paths that an address may mean. */
+  const paths = all.map(([path]): [path: string, allowed: readonly string[]] => {
+    const meant = all.filter(([other]) => isAt(other, path.replaceAll(/:\w+/g, 'x')))
+    return [path, meant.flatMap(([, allowed]) => allowed)]
+  })
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'QUERY']
 
   it.each(paths)('at %s is 405 with Allow: %s', async (path, allowed) => {

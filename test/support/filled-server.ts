@@ -2,6 +2,7 @@
 import { expect } from 'vitest'
 import { campaignCallsOf } from './calls/campaign-calls.ts'
 import { couponCallsOf, couponsPath, LISTS_PATH } from './calls/coupon-calls.ts'
+import { importCallsOf } from './calls/import-calls.ts'
 import { NO_LIMITS, preferenceCalls, PREFERENCES_PATH } from './calls/preference-calls.ts'
 import { AUDIENCE, MESSAGE_EVENTS, reportCallsOf, reportOf } from './calls/report-calls.ts'
 import type { CallOptions, TestServer, TestWorkspace } from './server.ts'
@@ -41,6 +42,7 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
   const vault = await server.makeWorkspace({ emailProtection: 'encrypted', limits: NO_LIMITS }, 'vault')
   await preferenceCalls(server, vault).makeUsers(['secret'], 'Secret@Example.com')
   await fillUsers(server)
+  const { import_id: importId } = await importCallsOf(server, workspace).apply('customer_id,plan\nimported,free\n')
   const templates = new TemplateCaller(server, workspace)
   await fillPreferences(server)
   const campaign = await fillCampaign(server)
@@ -60,6 +62,7 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
     get(`${customer}/erasures?customer_id=gone`),
     ...['anna', 'ben', 'bea'].map((id) => get(`${event}?customer_id=${id}`)),
     get(`${event}/requests/${keyed.requestId}`),
+    get(`${customer}/import/${importId}`),
     ...['anna', 'ben', 'bea'].map((id) => get(`${PREFERENCES_PATH}?customer_id=${id}`)),
     ...['anna', 'bea'].map((id) => get(`${history}?customer_id=${id}`)),
     post(SEARCH, { page: 1, entries: 15, is_count_required: true }),

@@ -8,9 +8,9 @@ import { NoFields, WorkspacePath } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { ImportOutput, toImportBody } from './import-body.ts'
 
-export const IMPORT_BYTES_MAX = 1024 ** 3
-export const CSV = 'text/csv'
-export const NDJSON = 'application/x-ndjson'
+const IMPORT_BYTES_MAX = 1024 ** 3
+const CSV = 'text/csv'
+const NDJSON = 'application/x-ndjson'
 
 export const importPeople = defineOperation({
   name: 'import_people',

@@ -386,3 +386,17 @@ describeEachStore('Import people (import_people, get_import)', (kind) => {
     expect(stored.some(({ attributes }) => attributes.includes('@'))).toBe(false)
   })
 })
+
+describeEachStore('An import while the pipeline stands still', (kind) => {
+  it('is accepted, and continues to say what is not applied', async () => {
+    const server = await startServer(kind, {}, { withPipeline: false })
+    try {
+      const imports = importCallsOf(server, server.workspace)
+      const { body } = await imports.send(HEADER + csvLines(0, 6_000))
+      expect(body).toMatchObject({ status: 'processing', accepted: 6_000, applied: 0 })
+      expect((await imports.find(body.import_id)).body).toEqual(body)
+    } finally {
+      await server.stop()
+    }
+  })
+})
