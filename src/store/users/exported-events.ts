@@ -1,9 +1,11 @@
 // Queries of the export of events. No index leads to the events of a time, but ids grow with the time of receipt, so an export reads
 // the events of all workspaces from an id on, a bounded number at a time.
+import { sql } from 'kysely'
 import { CLOCK_SKEW_SECONDS_MAX } from '../../core/workspace.ts'
 import type { Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
 import { eventRows, toStoredEvent, type StoredEvent } from './events.ts'
+import { userRows } from './users.ts'
 
 /** How much the times of receipt may be out of the order of the ids, because a clock was set back. */
 const OUT_OF_ORDER_MS_MAX = 60 * 60 * 1000
@@ -43,7 +45,10 @@ export interface EventRange {
   readonly max: number
 }
 
-/** The ids of the events of a workspace in a range, and the last id that was examined. */
+/**
+ * The ids of the events of a workspace in a range, and the last id that was examined. Without those of erased persons that are yet to
+ * be deleted.
+ */
 export async function listEventIds(
   store: Store,
   workspaceId: string,
@@ -56,6 +61,7 @@ export async function listEventIds(
     .offset(max - 1)
     .executeTakeFirst()
   const examinedTo = end?.id ?? until
+  const ownerId = sql.ref<number>('event.user_id')
   const rows = await eventRows(store)
     .select('event.id')
     .where('event.id', '>', after)
@@ -63,6 +69,7 @@ export async function listEventIds(
     .where('event.workspace_id', '=', workspaceId)
     .where('event.time', '>=', from)
     .where('event.time', '<', to)
+    .where((row) => row.exists(userRows(store).select('user.id').where('user.id', '=', ownerId)))
     .orderBy('event.id')
     .execute()
   return { ids: rows.map(({ id }) => id), examinedTo }

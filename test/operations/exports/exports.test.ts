@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EXPORT_SLOTS } from '../../../src/operations/slots.ts'
 import { addEvents, type StoredEvent } from '../../../src/store/users/events.ts'
+import { findUserId, removeUsers } from '../../../src/store/users/users.ts'
 import { openExport, readExport, toLines, type ExportLine } from '../../support/calls/export-calls.ts'
 import { importCallsOf } from '../../support/calls/import-calls.ts'
 import { preferenceCalls } from '../../support/calls/preference-calls.ts'
@@ -183,8 +184,24 @@ describeEachStore('Exports (export_users, export_events, export_preference_chang
       }
     })
 
+    it('leaves out the events of an erased person that are yet to be deleted', async () => {
+      const as = await make()
+      const event = (customer_id: string) => ({
+        type: 'event',
+        customer_id,
+        actions: [{ action: `of ${customer_id}` }],
+      })
+      await trackingOf(server, as).apply(event('gone'), event('here'))
+      const id = await findUserId(server.database, as.id, { name: 'customer_id', value: 'gone' })
+      await server.database.write((store) => removeUsers(store, [id as number]))
+      const lines = await readExport(server, eventsPath(as), as)
+      expect(lines.map(({ action }) => action)).toEqual(['of here'])
+    })
+
     it('finds the first events of a range among thousands of all workspaces', async () => {
       const as = await make()
+      await trackingOf(server, as).apply(user('u'))
+      const userId = (await findUserId(server.database, as.id, { name: 'customer_id', value: 'u' })) as number
       const [hour, start] = [3_600_000, Date.parse('2027-01-01T00:00:00Z')]
       // Behind all other events. Every second one is of another workspace, and every tenth is dated a year before its receipt.
       const events = Array.from({ length: 12_000 }, (_, index): StoredEvent => {
@@ -192,7 +209,7 @@ describeEachStore('Exports (export_users, export_events, export_preference_chang
         return {
           id: 2 ** 50 + index * 7,
           workspaceId: index % 2 === 0 ? as.id : 'other',
-          userId: 1,
+          userId,
           givenId: null,
           action: `A${index}`,
           attributes: '{}',
