@@ -38,7 +38,7 @@ export const HTTP_LIMITS: HttpLimits = {
   // One read takes 64 KiB: some 260 of the smallest requests with an event, or 400 that read something.
   pipelinedPerConnectionMax: 500,
   answerUnreadMs: 60_000,
-  unsentBytesMax: 128 * MIB,
+  unsentBytesMax: 96 * MIB,
   unsentPatienceMs: 10_000,
   // The process has eight seconds for all that is in flight.
   stopStalledMs: 5_000,

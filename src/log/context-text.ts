@@ -15,6 +15,7 @@ const MEMBERS: Readonly<Record<keyof EntryContext, (value: unknown) => boolean>>
   projectCode: isText,
   importId: isText,
   campaign: Number.isSafeInteger,
+  warnings: (value) => Array.isArray(value) && value.every(isFault),
   sealedEmail: (value) => isObject(value) && isText(value['sealed']) && isText(value['key']),
 }
 
@@ -32,6 +33,10 @@ function parse(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+function isFault(value: unknown): boolean {
+  return isObject(value) && isText(value['field']) && isText(value['problem'])
 }
 
 function isText(value: unknown): boolean {

@@ -1,5 +1,6 @@
 // The interface of the durable log. Requests append entries before they are acknowledged; the pipeline reads them afterwards. One
 // contract suite runs over every log (`test/log/log-contract.ts`).
+import type { Fault } from '../core/app-error.ts'
 import { DAY_MS } from '../core/time-zone.ts'
 
 /**
@@ -26,6 +27,8 @@ export interface EntryContext {
   readonly importId?: string
   /** The number of the campaign that a report concerns. */
   readonly campaign?: number
+  /** What the answer warned of, for the receipt. */
+  readonly warnings?: readonly Fault[]
   /** The encrypted email address of the user; the body then has none. */
   readonly sealedEmail?: { readonly sealed: string; readonly key: string }
 }

@@ -2,7 +2,7 @@
 // write tables.
 import { createHash } from 'node:crypto'
 import { keyConflict } from '../actions/answer-once.ts'
-import { NO_WARNINGS, type Fault, type Warning } from '../core/app-error.ts'
+import { NO_WARNINGS, toShownWarnings, type Fault, type Warning } from '../core/app-error.ts'
 import { OPERATION_OF_KIND, type AppendOutcome, type EntryContext, type EntryKind } from '../log/event-log.ts'
 import type { OperationRequest, Parts } from './operation.ts'
 import { withWarnings } from './warnings.ts'
@@ -25,7 +25,7 @@ export interface Acceptance {
   readonly body?: Uint8Array
   /** Entries with the same key are applied in order; see `NewEntry.partitionKey`. */
   readonly partitionKey: string
-  /** What the response warns of. */
+  /** What the response warns of, and the receipt. */
   readonly warnings?: readonly Warning[]
 }
 
@@ -45,7 +45,7 @@ export function accept(
     requestId: request.requestId,
     // The request is complete only now. The log orders its entries by this time.
     receivedAt: parts.receiptClock(),
-    context,
+    context: warnings.length > 0 ? { ...context, warnings: toShownWarnings(warnings) } : context,
     events,
     partitionKey,
     body,

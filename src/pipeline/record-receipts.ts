@@ -1,6 +1,6 @@
 // Writes the receipt of every request of a batch: how many events it sent, how many were new, what was not stored, and what may be
 // a mistake.
-import { toShownWarnings, type Warning, type WarningKind } from '../core/app-error.ts'
+import { toShownWarnings, WARNINGS_MAX, type Warning, type WarningKind } from '../core/app-error.ts'
 import { saveReceipts, type RequestReceipt } from '../store/entries/request-receipts.ts'
 import type { Store } from '../store/store.ts'
 import { OPERATION_OF_KIND, type LogEntry } from '../log/event-log.ts'
@@ -42,10 +42,12 @@ export async function recordReceipts(store: Store, { entries }: Batch, outcomes:
   for (const read of entries) {
     const count = countNew(read, outcomes)
     const { createdCustomers, warnings } = remarksOnUsers(read, outcomes.users)
+    // Those of the answer first.
+    const shown = [...(read.entry.context.warnings ?? []), ...toShownWarnings(warnings)].slice(0, WARNINGS_MAX)
     receipts.push({
       ...toReceipt(read.entry, count, outcomes.leftOut.get(read)?.[0]),
       ...(createdCustomers > 0 && { createdCustomers }),
-      ...(warnings.length > 0 && { warnings: toShownWarnings(warnings) }),
+      ...(shown.length > 0 && { warnings: shown }),
     })
     if (warnings.length > 0) told.push({ operation: OPERATION_OF_KIND[read.kind], warnings })
     newEvents += count.fresh

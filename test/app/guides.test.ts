@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ERROR_CODES } from '../../src/core/app-error.ts'
+import { compareTexts } from '../../src/core/campaigns/facts.ts'
 import { findFreePorts } from '../support/free-ports.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -94,8 +95,8 @@ describe('The guides', () => {
 
   it('name every error code, with cause and remedy', () => {
     const text = readFileSync(join(FOLDER, 'errors.md'), 'utf8')
-    const named = [...text.matchAll(/^\| `([a-z_]+)` +\| \d+ +\| [^|]+ \| [^|]+ \|$/gm)].map(([, code]) => code)
-    expect(new Set(named)).toEqual(new Set(ERROR_CODES))
+    const named = [...text.matchAll(/^\| `([a-z_]+)` +\| \d+ +\| [^|]+ \| [^|]+ \|$/gm)].map(([, code = '']) => code)
+    expect(named.toSorted(compareTexts)).toEqual(ERROR_CODES.toSorted(compareTexts))
   })
 
   it('are all listed on the first page of the documents', () => {

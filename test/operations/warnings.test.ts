@@ -100,10 +100,14 @@ describeEachStore('Warnings', (kind) => {
     'name platforms of a report that its campaign does not have (%o)',
     async (report) => {
       const sent = reportOf(report, {}, { platform: 'E-MAIL' }, { platform: 'WEB' })
-      const { status, body } = await reports.send(report, campaign.id, sent)
+      const answer = await reports.send(report, campaign.id, sent)
+      const { status, body } = answer
       const fields = [`${report.list}[1].platform`, `${report.list}[2].platform`]
       expect({ status, fields: fieldsOf(body) }).toEqual({ status: 200, fields })
-      expect((body as Warned).warnings?.[0]?.problem).toContain('did you mean EMAIL?')
+      const { warnings = [] } = body as Warned
+      expect(warnings[0]?.problem).toContain('did you mean EMAIL?')
+      // The status of the request has the same, before those of the pipeline.
+      expect(((await tracking.fateOf(answer)) as Warned).warnings?.slice(0, 2)).toEqual(warnings)
     },
   )
 

@@ -2,6 +2,7 @@
 import { expect } from 'vitest'
 import type { EntryKind, LogEntry } from '../../../src/log/event-log.ts'
 import { addCampaign, lockCampaigns, type StoredCampaign } from '../../../src/store/campaigns/campaigns.ts'
+import { raiseVersion } from '../../../src/operations/campaigns/change-goals.ts'
 import { openLogReader } from '../../../src/log/open-log.ts'
 import type { Answer, CallOptions, TestServer, TestWorkspace } from '../server.ts'
 import type { AcceptedBody } from './tracking.ts'
@@ -63,7 +64,9 @@ export function reportCallsOf(server: TestServer): ReportCalls {
       }
       return server.database.write(async (store) => {
         await lockCampaigns(store, workspaceId)
-        return addCampaign(store, campaign)
+        const made = await addCampaign(store, campaign)
+        await raiseVersion(store, workspaceId)
+        return made
       })
     },
     send({ path }, campaignId, body, options) {
