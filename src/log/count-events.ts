@@ -9,6 +9,9 @@ const LISTS: Readonly<Record<EntryKind, string | null>> = {
   svc_audience: 'members',
   svc_message_events: 'events',
   svc_import: null,
+  svc_delivery: 'events',
+  svc_hits: 'hits',
+  svc_opt_in: null,
 }
 
 /** Never throws: a body that cannot be parsed has 0 events. */

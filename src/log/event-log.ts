@@ -7,7 +7,15 @@ import { DAY_MS } from '../core/time-zone.ts'
  * The kind of request in an entry. An entry is one accepted request; only the pipeline splits it into events. Clients cannot send
  * events under the reserved `svc_` names.
  */
-export type EntryKind = 'track_events' | 'track_user' | 'svc_audience' | 'svc_message_events' | 'svc_import'
+export type EntryKind =
+  | 'track_events'
+  | 'track_user'
+  | 'svc_audience'
+  | 'svc_message_events'
+  | 'svc_import'
+  | 'svc_delivery'
+  | 'svc_hits'
+  | 'svc_opt_in'
 
 /** The name of the operation that appends entries of a kind, as in metrics. */
 export const OPERATION_OF_KIND: { readonly [kind in EntryKind]: string } = {
@@ -16,6 +24,9 @@ export const OPERATION_OF_KIND: { readonly [kind in EntryKind]: string } = {
   svc_import: 'import_people',
   svc_audience: 'report_audience',
   svc_message_events: 'report_message_events',
+  svc_delivery: 'delivery',
+  svc_hits: 'links',
+  svc_opt_in: 'links',
 }
 
 /** Data of a request outside its body; stored with the entry, as JSON. */

@@ -12,6 +12,7 @@ import {
   type ReportedMembership,
   type ReportedMessage,
 } from '../core/campaigns/report.ts'
+import { factsOf, type DeliveryBody } from '../core/delivery/delivery-entry.ts'
 import { messageOf } from '../core/thrown.ts'
 import { effectiveAttributes } from '../core/users/user-attributes.ts'
 import { toPreferenceRequest, type ImportedRow } from '../core/users/person-row.ts'
@@ -88,13 +89,15 @@ export interface ImportEntry extends EntryBasis {
   readonly activeCategories: ReadonlySet<string>
 }
 
-/** A report of another system about one campaign and many users. */
+/** A report about one campaign and many users, of another system or of delivery. */
 export interface ReportEntry extends EntryBasis {
-  readonly kind: 'svc_audience' | 'svc_message_events'
+  readonly kind: 'svc_audience' | 'svc_message_events' | 'svc_delivery'
   readonly memberships: readonly ReportedMembership[]
   readonly messages: readonly ReportedMessage[]
   /** Customer id → its subject. */
   readonly subjectOf: ReadonlyMap<string, Subject>
+  /** What delivery told of messages, besides the facts. */
+  readonly delivery?: DeliveryBody
 }
 
 /** An entry whose body has been read. */
@@ -110,7 +113,12 @@ export function isReport(read: ReadEntry): read is ReportEntry {
 }
 
 export function isReportKind(kind: EntryKind): kind is ReportEntry['kind'] {
-  return kind === 'svc_audience' || kind === 'svc_message_events'
+  return kind === 'svc_audience' || kind === 'svc_message_events' || kind === 'svc_delivery'
+}
+
+/** What delivery told of messages in a batch, in the order of the log. */
+export function deliveriesOf({ entries }: Pick<Batch, 'entries'>): DeliveryBody[] {
+  return entries.flatMap((read) => (isReport(read) && read.delivery ? [read.delivery] : []))
 }
 
 export interface Unreadable {
@@ -173,6 +181,11 @@ function readEntry(entry: LogEntry, settings: WorkspaceSettings | undefined): Re
       return readAudience(entry, body as unknown as AudienceBody, settings)
     case 'svc_message_events':
       return readMessageEvents(entry, body as unknown as MessageEventsBody, settings)
+    case 'svc_delivery':
+      return readDelivery(entry, body as unknown as DeliveryBody, settings)
+    case 'svc_hits':
+    case 'svc_opt_in':
+      throw new Error(`this version cannot read ${entry.kind}`)
     default:
       return assertNever(entry.kind)
   }
@@ -247,6 +260,15 @@ function readMessageEvents(entry: LogEntry, { events }: MessageEventsBody, setti
   const messages = messageEventsOf(events, { campaign, timezone: settings.timezone })
   const subjectOf = readSubjects(entry, messages, settings)
   return { kind: 'svc_message_events', entry, subjects: [...subjectOf.values()], memberships: [], messages, subjectOf }
+}
+
+function readDelivery(entry: LogEntry, body: DeliveryBody, settings: WorkspaceSettings): ReportEntry {
+  const campaign = campaignOf(entry)
+  requireNumbers(body.events)
+  const { memberships, messages } = factsOf(body, campaign)
+  const subjectOf = readSubjects(entry, [...memberships, ...messages], settings)
+  const subjects = [...subjectOf.values()]
+  return { kind: 'svc_delivery', entry, subjects, memberships, messages, subjectOf, delivery: body }
 }
 
 function campaignOf({ context: { campaign } }: LogEntry): number {

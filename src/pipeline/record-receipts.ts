@@ -87,7 +87,8 @@ function countNew(read: ReadEntry, { storedEvents, countedFacts }: Outcomes): Ev
     case 'svc_import':
       return { sent: 0, fresh: 0, duplicates: 0, notCounted: 0 }
     case 'svc_audience':
-    case 'svc_message_events': {
+    case 'svc_message_events':
+    case 'svc_delivery': {
       const sent = read.memberships.length + read.messages.length
       const [fresh, notCounted] = [countedFacts.newFacts.get(read) ?? 0, countedFacts.refusedFacts.get(read) ?? 0]
       return { sent, fresh, duplicates: sent - fresh - notCounted, notCounted }

@@ -8,7 +8,7 @@ import { createCampaignEvents } from './campaigns/campaign-events.ts'
 import { createCampaignNames } from './campaigns/campaign-names.ts'
 import { createCampaignActivity } from './campaigns/campaign-activity.ts'
 import { addCampaignArchival, createCampaigns } from './campaigns/campaigns.ts'
-import { createCouponLists } from './coupons/coupon-lists.ts'
+import { addHeldCounts, createCouponLists } from './coupons/coupon-lists.ts'
 import { createCouponUploads } from './coupons/coupon-uploads.ts'
 import { createCompletedUploads } from './coupons/completed-uploads.ts'
 import { createCoupons, foldCouponCodes } from './coupons/coupons.ts'
@@ -26,7 +26,7 @@ import { createStagingTable } from './campaigns/staging-table.ts'
 import { createMoves } from './moves/moves.ts'
 import { createParkedEntries } from './entries/parked-entries.ts'
 import { createPartitionLeases } from './entries/partition-leases.ts'
-import { createPreferences } from './users/preferences.ts'
+import { addTracking, createPreferences } from './users/preferences.ts'
 import { addReceiptWarnings, createRequestReceipts } from './entries/request-receipts.ts'
 import { createStatisticsRevisions } from './statistics/statistics-revisions.ts'
 import { createStatistics } from './statistics/statistics.ts'
@@ -36,7 +36,21 @@ import { createUncountedEvents } from './statistics/uncounted-events.ts'
 import { createAddressOptOuts } from './users/address-opt-outs.ts'
 import { createUserIdentities } from './users/user-identities.ts'
 import { createUsers } from './users/users.ts'
-import { addEventRetention, addJoinedCustomerIdsMax, createWorkspaces } from './workspaces/workspaces.ts'
+import {
+  addDeliverySettings,
+  addEventRetention,
+  addJoinedCustomerIdsMax,
+  createWorkspaces,
+} from './workspaces/workspaces.ts'
+import { createDeliveries } from './delivery/deliveries.ts'
+import { createMessageHits } from './delivery/message-hits.ts'
+import { createMessages } from './delivery/messages.ts'
+import { createRuns } from './delivery/runs.ts'
+import { createHeldCoupons } from './coupons/held-coupons.ts'
+import { createSegments } from './segments/segments.ts'
+import { createSenderLeases } from './senders/sender-leases.ts'
+import { createSenders } from './senders/senders.ts'
+import { createSuppressions } from './senders/suppressions.ts'
 
 type Migration = (store: Store, types: SqlTypes) => Promise<void>
 
@@ -61,6 +75,7 @@ export const MIGRATIONS: Migrations = {
   '0010-joined-customer-ids-max': addJoinedCustomerIdsMax,
   '0011-address-opt-outs': createAddressOptOuts,
   '0012-imports': createImports,
+  '0013-delivery': createDeliveryTables,
 }
 
 /** Creates the tables of the first version. A later table needs a migration of its own. */
@@ -94,6 +109,26 @@ async function createTables(store: Store, types: SqlTypes): Promise<void> {
     createPartitionLeases,
     createMoves,
     createStatisticsRevisions,
+  ]) {
+    await createTable(store, types)
+  }
+}
+
+/** Creates the tables of campaigns that Tidings sends. */
+async function createDeliveryTables(store: Store, types: SqlTypes): Promise<void> {
+  for (const createTable of [
+    addDeliverySettings,
+    addTracking,
+    createSenders,
+    createSenderLeases,
+    createSuppressions,
+    createSegments,
+    createDeliveries,
+    createRuns,
+    createMessages,
+    createMessageHits,
+    addHeldCounts,
+    createHeldCoupons,
   ]) {
     await createTable(store, types)
   }

@@ -40,8 +40,8 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
   pipeline: [...TABLES, 'actions', 'statistics'],
   delivery: [...TABLES, 'actions', 'statistics'],
   jobs: [...TABLES, 'actions', 'statistics'],
-  operations: [...TABLES, 'actions', 'statistics'],
-  http: [...TABLES, 'actions', 'operations'],
+  operations: [...TABLES, 'actions', 'statistics', 'delivery'],
+  http: [...TABLES, 'actions', 'delivery', 'operations'],
   // Built files and their one route: the dashboard calls operations over HTTP.
   dashboard: [],
   app: [...TABLES, 'actions', 'statistics', ...MOVERS, 'operations', 'http', 'dashboard'],

@@ -17,6 +17,8 @@ export interface Preference {
   readonly status: Decision<OptInStatus> | null
   /** A category that was never set is absent and counts as neither in nor out. */
   readonly categories: { readonly [name: string]: Decision<boolean> }
+  /** Whether opens and clicks in emails may be tracked; absent until it is decided, which allows it. */
+  readonly tracking?: Decision<boolean> | undefined
   /** Null while nothing is set. */
   readonly updatedAt: number | null
 }
@@ -89,7 +91,8 @@ export function changePreference(
   const categories = { ...before.categories, ...Object.fromEntries(sent) }
   const isRefusal = request.categories !== undefined && leavesNone(categories, activeCategories)
   const status = isRefusal ? 'OPTED_OUT' : request.status
-  return { status: status ? [status, at] : before.status, categories, updatedAt: at }
+  const { tracking } = before
+  return { status: status ? [status, at] : before.status, categories, updatedAt: at, ...(tracking && { tracking }) }
 }
 
 /** The preferences after an import; undefined if nothing changes. `isKept`: whether it kept an opt-out that the import contradicts. */
@@ -138,8 +141,13 @@ export function mergePreferences(left: Preference, right: Preference): Preferenc
     left.status && right.status
       ? newer(left.status, right.status, ([status]) => MOST_CAUTIOUS_FIRST.indexOf(status))
       : (left.status ?? right.status)
+  const tracking =
+    left.tracking && right.tracking
+      ? newer(left.tracking, right.tracking, ([isAllowed]) => (isAllowed ? 1 : 0))
+      : (left.tracking ?? right.tracking)
   const updates = [left.updatedAt, right.updatedAt].filter((at) => at !== null)
-  return { status, categories, updatedAt: updates.length > 0 ? Math.max(...updates) : null }
+  const updatedAt = updates.length > 0 ? Math.max(...updates) : null
+  return { status, categories, updatedAt, ...(tracking && { tracking }) }
 }
 
 /** The preferences of a user after a change, and the proof of the change. */

@@ -24,6 +24,10 @@ interface CouponListRow {
   archived_at: number | null
   total_coupons: number
   available_coupons: number
+  /** Codes that belong to messages that are not sent yet. */
+  held_coupons: number
+  /** Codes that belong to messages that were sent, or may have been. */
+  issued_coupons: number
   /** Codes with a higher id belong to an incomplete upload and do not count. */
   last_coupon_id: number
   created_by: string
@@ -70,6 +74,16 @@ export async function createCouponLists({ query }: Store, { text, integer }: Sql
     .on('coupon_lists')
     .columns(['workspace_id', 'number'])
     .execute()
+}
+
+/** For tables of earlier versions: no code was given to anybody. */
+export async function addHeldCounts({ query }: Store, { integer }: SqlTypes): Promise<void> {
+  for (const name of ['held_coupons', 'issued_coupons']) {
+    await query.schema
+      .alterTable('coupon_lists')
+      .addColumn(name, integer, (column) => column.notNull().defaultTo(sql.lit(0)))
+      .execute()
+  }
 }
 
 /** Locks all coupon lists and uploads until this transaction ends. */
@@ -148,6 +162,8 @@ export async function addCouponList(store: Store, list: NewCouponList): Promise<
     created_by: list.createdBy,
     created_at: list.createdAt,
     total_coupons: 0,
+    held_coupons: 0,
+    issued_coupons: 0,
     available_coupons: 0,
     last_coupon_id: 0,
     ...toChangeableColumns({ ...list, archivedAt: null, updatedAt: list.createdAt }),

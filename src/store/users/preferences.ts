@@ -27,6 +27,8 @@ interface PreferenceRow {
   updated_at: number
   /** The number of the last change. */
   last_change: number
+  /** JSON of `Preference.tracking`. */
+  tracking: string | null
 }
 
 interface PreferenceChangeRow {
@@ -69,6 +71,11 @@ export async function createPreferences({ query }: Store, { text, integer }: Sql
     // Lets a user's proofs be read newest first without sorting.
     .addPrimaryKeyConstraint('preference_changes_key', ['user_id', 'at', 'number'])
     .execute()
+}
+
+/** For tables of earlier versions: nobody was asked. */
+export async function addTracking({ query }: Store, { text }: SqlTypes): Promise<void> {
+  await query.schema.alterTable('preferences').addColumn('tracking', text).execute()
 }
 
 /**
@@ -140,6 +147,7 @@ const PREFERENCE_COLUMNS = {
   categories: 'text',
   updated_at: 'integer',
   last_change: 'integer',
+  tracking: 'text',
 } as const
 
 const CHANGE_COLUMNS = {
@@ -324,26 +332,28 @@ async function upsertPreferences(store: Store, preferences: readonly UserPrefere
         categories: set.ref('excluded.categories'),
         updated_at: set.ref('excluded.updated_at'),
         last_change: set.ref('excluded.last_change'),
+        tracking: set.ref('excluded.tracking'),
       })),
     )
     .execute()
 }
 
 function toUserPreference(row: Selectable<PreferenceRow>): UserPreference {
-  const { opt_in_status: status, status_decided_at: decidedAt } = row
+  const { opt_in_status: status, status_decided_at: decidedAt, tracking } = row
   return {
     userId: row.user_id,
     preference: {
       status: status === null || decidedAt === null ? null : [status as OptInStatus, decidedAt],
       categories: parseJsonText(row.categories) as Preference['categories'],
       updatedAt: row.updated_at,
+      ...(tracking !== null && { tracking: JSON.parse(tracking) as NonNullable<Preference['tracking']> }),
     },
     lastChange: row.last_change,
   }
 }
 
 function toPreferenceRow({ userId, preference, lastChange }: UserPreference): PreferenceRow {
-  const { status, categories, updatedAt } = preference
+  const { status, categories, tracking, updatedAt } = preference
   if (updatedAt === null) throw new Error('cannot store preferences that were never set')
   return {
     user_id: userId,
@@ -352,6 +362,7 @@ function toPreferenceRow({ userId, preference, lastChange }: UserPreference): Pr
     categories: JSON.stringify(categories),
     updated_at: updatedAt,
     last_change: lastChange,
+    tracking: tracking ? JSON.stringify(tracking) : null,
   }
 }
 

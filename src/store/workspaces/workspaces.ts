@@ -1,4 +1,5 @@
 // The tables of workspaces: their settings and the hashes of their API keys. Keys themselves are never stored.
+import { randomBytes } from 'node:crypto'
 import { sql, type Selectable } from 'kysely'
 import type { KeyTile } from '../../core/accounts/credential.ts'
 import {
@@ -9,6 +10,9 @@ import {
   type WorkspaceSettings,
 } from '../../core/workspace.ts'
 import type { SqlTypes, Store } from '../store.ts'
+
+/** The length of `global_control_seed` and `link_key`. */
+const SECRET_BYTES = 32
 
 interface WorkspaceRow {
   id: string
@@ -24,6 +28,12 @@ interface WorkspaceRow {
   event_retention_days: number | null
   /** Null for the default, so that a new default applies to workspaces that never changed it. */
   joined_customer_ids_max: number | null
+  /** JSON of the settings of delivery that differ from the defaults. */
+  delivery: string
+  /** Of the hashes that decide the global control group. Never changes. */
+  global_control_seed: string
+  /** Signs the tokens in links of messages. Never changes, because sent messages have these links. */
+  link_key: string
   /** JSON of the limits that differ from the defaults, so that a new default applies to workspaces that never changed it. */
   limits: string
   data_key_hash: string
@@ -87,11 +97,37 @@ export async function addJoinedCustomerIdsMax({ query }: Store, { integer }: Sql
   await query.schema.alterTable('workspaces').addColumn('joined_customer_ids_max', integer).execute()
 }
 
+/** Each older workspace gets secrets of its own. */
+export async function addDeliverySettings({ query }: Store, { text }: SqlTypes): Promise<void> {
+  for (const [name, value] of [
+    ['delivery', '{}'],
+    ['global_control_seed', ''],
+    ['link_key', ''],
+  ] as const) {
+    await query.schema
+      .alterTable('workspaces')
+      .addColumn(name, text, (column) => column.notNull().defaultTo(sql.lit(value)))
+      .execute()
+  }
+  for (const { id } of await query.selectFrom('workspaces').select('id').execute()) {
+    await query.updateTable('workspaces').set(newSecrets()).where('id', '=', id).execute()
+  }
+}
+
+function newSecrets() {
+  return {
+    global_control_seed: randomBytes(SECRET_BYTES).toString('base64url'),
+    link_key: randomBytes(SECRET_BYTES).toString('base64url'),
+  }
+}
+
 /** Adds a workspace. Throws StoreError `unique` if the id is taken. */
 export async function addWorkspace(store: Store, workspace: Workspace, keyHashes: KeyHashes): Promise<void> {
   const row: WorkspaceRow = {
     id: workspace.id,
     ...toSettingsRow(workspace),
+    delivery: '{}',
+    ...newSecrets(),
     data_key_hash: keyHashes.data,
     reports_key_hash: keyHashes.reports,
     created_at: workspace.createdAt,

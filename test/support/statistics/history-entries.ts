@@ -12,7 +12,7 @@ export const PERSON = 'svc_person'
  * user.
  */
 export interface HistoryEntry {
-  readonly kind: Exclude<EntryKind, 'svc_import'>
+  readonly kind: Exclude<EntryKind, 'svc_import' | 'svc_delivery' | 'svc_hits' | 'svc_opt_in'>
   readonly audiences: readonly AudienceReport[]
   readonly messages: readonly MessageReport[]
   readonly events: readonly TrackedEvent[]
