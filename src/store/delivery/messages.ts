@@ -1,4 +1,11 @@
 // The table of messages: one person in a run. `core/delivery/message-state.ts` has the states and who changes them.
+import type { Selectable } from 'kysely'
+import type { Group } from '../../core/campaigns/facts.ts'
+import type { MessageProgress } from '../../core/delivery/apply-event.ts'
+import type { SameAddress } from '../../core/delivery/duplicates.ts'
+import type { MessageState } from '../../core/delivery/message-state.ts'
+import type { Merge } from '../../core/users/merge.ts'
+import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
 interface MessageRow {
@@ -49,6 +56,32 @@ declare module '../tables.ts' {
   }
 }
 
+/** A message of a run. */
+export interface MessageKey {
+  readonly run: number
+  readonly number: number
+}
+
+/** A message as the freeze makes it. */
+export interface FrozenMessage extends MessageKey {
+  readonly userId: number
+  readonly customerId: string
+  readonly emailKey: string
+  readonly group: Group
+  readonly variation: string | null
+  readonly locale: string | null
+  readonly state: MessageState
+  readonly reason: string | null
+}
+
+export interface StoredMessage extends FrozenMessage, MessageProgress {}
+
+/** A message with its address and user. */
+export interface AddressedMessage extends SameAddress {
+  readonly emailKey: string
+  readonly userId: number
+}
+
 export async function createMessages({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
   await query.schema
     .createTable('messages')
@@ -89,4 +122,128 @@ export async function createMessages({ query }: Store, { text, integer, clustere
     .addPrimaryKeyConstraint('message_attempts_key', ['run', 'message', 'at'])
     .modifyEnd(clustered)
     .execute()
+}
+
+/** The rows of messages, for queries that join other tables to them. */
+export function messageRows({ query }: Store) {
+  return query.selectFrom('messages as message')
+}
+
+/** The same for changes. */
+export function changeMessages({ query }: Store) {
+  return query.updateTable('messages')
+}
+
+/** The rows of attempts, for the same. */
+export function attemptRows({ query }: Store) {
+  return query.selectFrom('message_attempts as attempt')
+}
+
+const FROZEN_COLUMNS = {
+  run: 'integer',
+  number: 'integer',
+  user_id: 'integer',
+  customer_id: 'text',
+  email_key: 'text',
+  audience_group: 'text',
+  variation: 'text',
+  locale: 'text',
+  state: 'text',
+  reason: 'text',
+  next_at: 'integer',
+} as const
+
+/** Adds the messages of a slice of the freeze. */
+export async function addMessages(store: Store, messages: readonly FrozenMessage[]): Promise<void> {
+  if (messages.length === 0) return
+  const rows = messages.map(({ userId, customerId, emailKey, group, ...message }) => ({
+    ...message,
+    user_id: userId,
+    customer_id: customerId,
+    email_key: emailKey,
+    audience_group: group,
+    next_at: 0,
+  }))
+  await insertRows(store, 'messages', { columns: FROZEN_COLUMNS, rows }).execute()
+}
+
+/** The reply to an attempt, or what was heard of it. */
+export interface StoredAttempt {
+  readonly run: number
+  readonly message: number
+  readonly at: number
+  readonly code: number | null
+  readonly enhancedCode: string | null
+  readonly text: string
+  readonly host: string
+}
+
+export async function addAttempts(store: Store, attempts: readonly StoredAttempt[]): Promise<void> {
+  if (attempts.length === 0) return
+  const columns = {
+    run: 'integer',
+    message: 'integer',
+    at: 'integer',
+    code: 'integer',
+    enhanced_code: 'text',
+    text: 'text',
+    host: 'text',
+  } as const
+  const rows = attempts.map(({ enhancedCode, ...attempt }) => ({ ...attempt, enhanced_code: enhancedCode }))
+  await insertRows(store, 'message_attempts', { columns, rows })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** How many messages of a run are in each state. */
+export async function countStates({ query }: Store, run: number): Promise<ReadonlyMap<MessageState, number>> {
+  const rows = await query
+    .selectFrom('messages')
+    .select(({ fn }) => ['state', fn.countAll<number>().as('count')])
+    .where('run', '=', run)
+    .groupBy('state')
+    .execute()
+  return new Map(rows.map(({ state, count }) => [state as MessageState, count]))
+}
+
+/** Whether a run has messages in one of these states. */
+export async function hasMessagesIn({ query }: Store, run: number, states: readonly MessageState[]): Promise<boolean> {
+  const rows = query.selectFrom('messages').select('number').where('run', '=', run).where('state', 'in', states)
+  return (await rows.limit(1).executeTakeFirst()) !== undefined
+}
+
+/** Gives the messages of merged users to those who stay. */
+export async function moveMessages(store: Store, merges: readonly Merge[]): Promise<void> {
+  if (merges.length === 0) return
+  const columns = { from: 'integer', into: 'integer' } as const
+  const rows = merges.map(({ from, into }) => ({ from, into }))
+  await store.query
+    .updateTable('messages')
+    .from(store.rowsOf('merged', columns, rows))
+    .set((set) => ({ user_id: set.ref('merged.into') }))
+    .whereRef('messages.user_id', '=', 'merged.from')
+    .execute()
+}
+
+/** The message of a row. */
+export function toMessage(row: Selectable<MessageRow>): StoredMessage & AddressedMessage {
+  return {
+    run: row.run,
+    number: row.number,
+    userId: row.user_id,
+    customerId: row.customer_id,
+    emailKey: row.email_key,
+    group: row.audience_group as Group,
+    variation: row.variation,
+    locale: row.locale,
+    state: row.state as MessageState,
+    reason: row.reason,
+    nextAt: row.next_at,
+    claim: row.claim,
+    claimedAt: row.claimed_at,
+    firstTriedAt: row.first_tried_at,
+    attemptedAt: row.attempted_at,
+    sentAt: row.sent_at,
+    targets: row.targets,
+  }
 }

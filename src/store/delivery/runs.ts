@@ -1,4 +1,7 @@
 // The table of runs: one sending of a campaign to an audience that was frozen at one instant.
+import { sql, type Selectable } from 'kysely'
+import type { RunContent } from '../../core/delivery/run-content.ts'
+import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
 interface RunRow {
@@ -20,6 +23,8 @@ interface RunRow {
   /** How many messages the run has. */
   audience: number
   without_address: number
+  /** 1 if its messages count towards the frequency caps. */
+  is_capped: number
   /** JSON of `RunContent`: the pinned templates of each variation and locale. */
   content: string
 }
@@ -39,6 +44,30 @@ declare module '../tables.ts' {
   }
 }
 
+/**
+ * What a run does: freezes its audience slice by slice, looks for duplicates among the addresses, tells the log of all memberships, and
+ * sends. It ends `finished`; a cancelled one does too, after its rest was removed.
+ */
+export const RUN_PHASES = ['freezing', 'comparing', 'telling', 'sending', 'finished'] as const
+export type RunPhase = (typeof RUN_PHASES)[number]
+
+export interface Run {
+  readonly number: number
+  readonly campaign: number
+  readonly workspaceId: string
+  readonly sender: number
+  readonly phase: RunPhase
+  readonly evaluatedAt: number
+  readonly startedAt: number
+  readonly finishedAt: number | null
+  readonly frozenThrough: number
+  readonly toldThrough: number
+  readonly audience: number
+  readonly withoutAddress: number
+  readonly isCapped: boolean
+  readonly content: RunContent
+}
+
 export async function createRuns({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
   await query.schema
     .createTable('runs')
@@ -54,6 +83,7 @@ export async function createRuns({ query }: Store, { text, integer, clustered }:
     .addColumn('told_through', integer, (column) => column.notNull())
     .addColumn('audience', integer, (column) => column.notNull())
     .addColumn('without_address', integer, (column) => column.notNull())
+    .addColumn('is_capped', integer, (column) => column.notNull())
     .addColumn('content', text, (column) => column.notNull())
     .execute()
   await query.schema.createIndex('runs_by_campaign').on('runs').columns(['campaign', 'number']).execute()
@@ -66,4 +96,133 @@ export async function createRuns({ query }: Store, { text, integer, clustered }:
     .addPrimaryKeyConstraint('run_links_key', ['run', 'number'])
     .modifyEnd(clustered)
     .execute()
+}
+
+/** A run that begins now. */
+export type NewRun = Pick<
+  Run,
+  'campaign' | 'workspaceId' | 'sender' | 'evaluatedAt' | 'startedAt' | 'isCapped' | 'content'
+>
+
+/** Adds a run, with the targets of its links from number 1 on. Returns its number. Call it in a transaction. */
+export async function addRun(store: Store, run: NewRun, links: readonly string[]): Promise<number> {
+  await store.lock('runs')
+  const { last } = await store.query
+    .selectFrom('runs')
+    .select(({ fn }) => fn.max('number').as('last'))
+    .executeTakeFirstOrThrow()
+  const number = (last ?? 0) + 1
+  const row: RunRow = {
+    number,
+    campaign: run.campaign,
+    workspace_id: run.workspaceId,
+    sender: run.sender,
+    phase: 'freezing',
+    evaluated_at: run.evaluatedAt,
+    started_at: run.startedAt,
+    finished_at: null,
+    frozen_through: 0,
+    told_through: 0,
+    audience: 0,
+    without_address: 0,
+    is_capped: run.isCapped ? 1 : 0,
+    content: JSON.stringify(run.content),
+  }
+  await store.query.insertInto('runs').values(row).execute()
+  const columns = { run: 'integer', number: 'integer', url: 'text' } as const
+  const rows = links.map((url, index) => ({ run: number, number: index + 1, url }))
+  if (rows.length > 0) await insertRows(store, 'run_links', { columns, rows }).execute()
+  return number
+}
+
+/** The rows of runs, for queries that join other tables to them. */
+export function runRows({ query }: Store) {
+  return query.selectFrom('runs as run')
+}
+
+export async function findRun({ query }: Store, number: number): Promise<Run | undefined> {
+  const row = await query.selectFrom('runs').selectAll().where('number', '=', number).executeTakeFirst()
+  return row && toRun(row)
+}
+
+/** The runs of a campaign, newest first; there is one, or none. */
+export async function listRunsOf({ query }: Store, campaign: number): Promise<Run[]> {
+  const rows = query.selectFrom('runs').selectAll().where('campaign', '=', campaign)
+  return (await rows.orderBy('number', 'desc').execute()).map(toRun)
+}
+
+/** The runs of a sender that are not over, oldest first. */
+export async function listOpenRuns({ query }: Store, sender: number): Promise<Run[]> {
+  const rows = query.selectFrom('runs').selectAll().where('sender', '=', sender).where('phase', '!=', 'finished')
+  return (await rows.orderBy('number').execute()).map(toRun)
+}
+
+/** The senders with runs that are not over. */
+export async function listSendersWithOpenRuns({ query }: Store): Promise<number[]> {
+  const rows = await query.selectFrom('runs').select('sender').distinct().where('phase', '!=', 'finished').execute()
+  return rows.map(({ sender }) => sender)
+}
+
+/** The targets of a run's links, in the order of their numbers, which begin with 1. */
+export async function listRunLinks({ query }: Store, run: number): Promise<string[]> {
+  const rows = await query.selectFrom('run_links').select('url').where('run', '=', run).orderBy('number').execute()
+  return rows.map(({ url }) => url)
+}
+
+/** What a slice of the freeze found. */
+export interface FrozenSlice {
+  readonly through: number
+  readonly messages: number
+  readonly withoutAddress: number
+}
+
+/** Records a slice of the freeze. Call it in the transaction that adds its messages. */
+export async function saveFrozenSlice({ query }: Store, run: number, slice: FrozenSlice): Promise<void> {
+  await query
+    .updateTable('runs')
+    .set({
+      frozen_through: slice.through,
+      audience: sql`audience + ${slice.messages}`,
+      without_address: sql`without_address + ${slice.withoutAddress}`,
+    })
+    .where('number', '=', run)
+    .execute()
+}
+
+export async function saveToldThrough({ query }: Store, run: number, through: number): Promise<void> {
+  await query.updateTable('runs').set({ told_through: through }).where('number', '=', run).execute()
+}
+
+/** `now`: when the phase begins. */
+export async function savePhase({ query }: Store, run: number, phase: RunPhase, now: number): Promise<void> {
+  const finished_at = phase === 'finished' ? now : null
+  await query.updateTable('runs').set({ phase, finished_at }).where('number', '=', run).execute()
+}
+
+/** Takes an erased person out of the audience. */
+export async function shrinkAudience({ query }: Store, run: number, by: number): Promise<void> {
+  await query
+    .updateTable('runs')
+    .set({ audience: sql`audience - ${by}` })
+    .where('number', '=', run)
+    .execute()
+}
+
+function toRun(row: Selectable<RunRow>): Run {
+  return {
+    number: row.number,
+    campaign: row.campaign,
+    workspaceId: row.workspace_id,
+    sender: row.sender,
+    phase: row.phase as RunPhase,
+    evaluatedAt: row.evaluated_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+    frozenThrough: row.frozen_through,
+    toldThrough: row.told_through,
+    audience: row.audience,
+    withoutAddress: row.without_address,
+    isCapped: row.is_capped === 1,
+    content: JSON.parse(row.content) as RunContent,
+  }
 }

@@ -1,6 +1,6 @@
 // The tables of leases: which process follows which partition of a shared log. Only for PostgreSQL, whose clock decides when leases
 // expire. The embedded log has one follower and no leases.
-import { sql } from 'kysely'
+import { databaseNow } from '../database-clock.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
 interface PipelineMemberRow {
@@ -107,11 +107,4 @@ async function takeLeases({ query }: Store, holder: string, partitions: readonly
 async function giveUpLeases({ query }: Store, holder: string, partitions: readonly number[]): Promise<void> {
   if (partitions.length === 0) return
   await query.deleteFrom('partition_leases').where('holder', '=', holder).where('partition', 'in', partitions).execute()
-}
-
-async function databaseNow({ query }: Store): Promise<number> {
-  const found = await sql<{
-    now: number
-  }>`select (extract(epoch from clock_timestamp()) * 1000)::bigint as now`.execute(query)
-  return found.rows[0]?.now as number
 }

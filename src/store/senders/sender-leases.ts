@@ -1,5 +1,7 @@
 // The table of sender leases. One process at a time sends for a sender, so that the sender's limits hold over all processes without
 // further agreement. A process that takes a lease over gets a greater fence: messages claimed under a smaller one have no process.
+import type { Halt } from '../../core/delivery/delivery.ts'
+import { databaseNow } from '../database-clock.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
 interface SenderLeaseRow {
@@ -36,4 +38,128 @@ export async function createSenderLeases({ query }: Store, { text, integer }: Sq
     .addColumn('sent_today', integer, (column) => column.notNull())
     .addColumn('waiting', text)
     .execute()
+}
+
+/** The right to send for a sender. A greater fence has replaced it. */
+export interface SenderLease {
+  readonly sender: number
+  readonly fence: number
+}
+
+/** Another process has taken the sender over. The catcher, the loop of the sender, stops sending for it. */
+export class LeaseLost extends Error {}
+
+/** A process that wants to send for a sender. */
+export interface LeaseWish {
+  readonly sender: number
+  /** Identifies one run of a process. */
+  readonly holder: string
+  readonly keptMs: number
+  /** No other process can be sending: an unexpired lease was left by a process that died. */
+  readonly isAlone: boolean
+}
+
+/** Takes a lease that is free; undefined if another process has it. Call it in a transaction. */
+export async function takeSenderLease(
+  store: Store,
+  { sender, holder, keptMs, isAlone }: LeaseWish,
+): Promise<SenderLease | undefined> {
+  await store.lock(`sender ${sender}`)
+  const now = await databaseNow(store)
+  const leases = store.query.selectFrom('sender_leases').where('sender', '=', sender)
+  const lease = await leases.select(['fence', 'leased_until']).executeTakeFirst()
+  if (!lease) {
+    const row = { sender, fence: 1, holder, leased_until: now + keptMs, day: 0, sent_today: 0, waiting: null }
+    await store.query.insertInto('sender_leases').values(row).execute()
+    return { sender, fence: 1 }
+  }
+  // An end beyond `now + keptMs` dates from before the clock was set back.
+  const isHeld = lease.leased_until > now && lease.leased_until <= now + keptMs
+  if (isHeld && !isAlone) return undefined
+  const fence = lease.fence + 1
+  await setLease(store, sender, { fence, holder, leased_until: now + keptMs })
+  return { sender, fence }
+}
+
+/** Extends a lease by `keptMs` from now; false if another process has taken it. */
+export async function renewSenderLease(store: Store, lease: SenderLease, keptMs: number): Promise<boolean> {
+  const until = (await databaseNow(store)) + keptMs
+  const renewed = await ownLease(store, lease).set({ leased_until: until }).executeTakeFirst()
+  return renewed.numUpdatedRows > 0
+}
+
+/** Gives a lease back, so that another process can take it at once. */
+export async function releaseSenderLease(store: Store, lease: SenderLease): Promise<void> {
+  await ownLease(store, lease).set({ leased_until: 0, waiting: null }).execute()
+}
+
+/** Makes sure that the lease still holds, until the transaction ends. Throws LeaseLost. Every change of a run calls it first. */
+export async function requireSenderLease(store: Store, { sender, fence }: SenderLease): Promise<void> {
+  await store.lock(`sender ${sender}`)
+  const leases = store.query.selectFrom('sender_leases').select('fence').where('sender', '=', sender)
+  const lease = await leases.executeTakeFirst()
+  if (lease?.fence !== fence) throw new LeaseLost()
+}
+
+/** How many messages a sender may send on a day. */
+export interface DailyQuota {
+  /** Days since the epoch, in UTC. */
+  readonly day: number
+  /** Null: no limit. */
+  readonly perDay: number | null
+}
+
+/** Takes at most `wanted` of the quota; returns how many. Call it under `requireSenderLease`. */
+export async function takeQuota(
+  store: Store,
+  { sender }: SenderLease,
+  { day, perDay, wanted }: DailyQuota & { readonly wanted: number },
+): Promise<number> {
+  const lease = await store.query
+    .selectFrom('sender_leases')
+    .select(['day', 'sent_today'])
+    .where('sender', '=', sender)
+    .executeTakeFirstOrThrow()
+  const used = lease.day === day ? lease.sent_today : 0
+  const taken = perDay === null ? wanted : Math.max(0, Math.min(wanted, perDay - used))
+  await setLease(store, sender, { day, sent_today: used + taken })
+  return taken
+}
+
+/** Gives back what was taken on that day and not used. */
+export async function returnQuota(store: Store, { sender }: SenderLease, day: number, unused: number): Promise<void> {
+  if (unused === 0) return
+  await store.query
+    .updateTable('sender_leases')
+    .set((row) => ({ sent_today: row('sent_today', '-', unused) }))
+    .where('sender', '=', sender)
+    .where('day', '=', day)
+    .execute()
+}
+
+/** Shows why the sender sends nothing; undefined: it sends. */
+export async function saveWaiting(store: Store, lease: SenderLease, halt: Halt | undefined): Promise<void> {
+  await ownLease(store, lease)
+    .set({ waiting: halt ? JSON.stringify(halt) : null })
+    .execute()
+}
+
+/** Sender → why it sends nothing; senders that send are left out. */
+export async function findWaiting({ query }: Store, senders: readonly number[]): Promise<Map<number, Halt>> {
+  if (senders.length === 0) return new Map()
+  const rows = await query
+    .selectFrom('sender_leases')
+    .select(['sender', 'waiting'])
+    .where('sender', 'in', senders)
+    .where('waiting', 'is not', null)
+    .execute()
+  return new Map(rows.map(({ sender, waiting }) => [sender, JSON.parse(waiting as string) as Halt]))
+}
+
+function ownLease({ query }: Store, { sender, fence }: SenderLease) {
+  return query.updateTable('sender_leases').where('sender', '=', sender).where('fence', '=', fence)
+}
+
+async function setLease({ query }: Store, sender: number, row: Partial<SenderLeaseRow>): Promise<void> {
+  await query.updateTable('sender_leases').set(row).where('sender', '=', sender).execute()
 }
