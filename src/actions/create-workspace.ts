@@ -1,9 +1,9 @@
 // Creates a workspace with a key for each tile. Returns the keys; the store keeps only their hashes.
 import { AppError } from '../core/app-error.ts'
-import { DEFAULT_SETTINGS, type Workspace, type WorkspaceSettings } from '../core/workspace.ts'
+import { DEFAULT_SETTINGS, type WorkspaceSettings } from '../core/workspace.ts'
 import { generateKey, hashKey } from '../store/workspaces/api-key.ts'
 import { isUniqueViolation, type Database, type Store } from '../store/store.ts'
-import { addWorkspace, listWorkspaces, lockWorkspaces } from '../store/workspaces/workspaces.ts'
+import { addWorkspace, listWorkspaces, lockWorkspaces, type AddedWorkspace } from '../store/workspaces/workspaces.ts'
 
 export interface NewWorkspace {
   readonly id: string
@@ -41,7 +41,7 @@ export async function createFirstWorkspace(
   })
 }
 
-async function addWithKeys(store: Store, workspace: Workspace): Promise<NewWorkspace> {
+async function addWithKeys(store: Store, workspace: AddedWorkspace): Promise<NewWorkspace> {
   const made = { id: workspace.id, dataKey: generateKey('data'), reportsKey: generateKey('reports') }
   await addWorkspace(store, workspace, { data: hashKey(made.dataKey), reports: hashKey(made.reportsKey) })
   return made

@@ -1,11 +1,22 @@
 // Reads the environment into one checked, frozen Config, and reports all invalid settings at once. The only file that reads
 // process.env.
-import { isIP } from 'node:net'
 import type { Fault } from '../core/app-error.ts'
-import { shortenMiddle } from '../core/bounded-text.ts'
+import type { DeliveryConfig } from '../core/delivery/delivery-config.ts'
+import { LINKS_BASE_NEED, toLinksBase } from '../core/delivery/links-base.ts'
 import { counted } from '../core/phrases/counted.ts'
-import { PII_KEY_BYTES } from '../store/users/email-vault.ts'
 import { findMistyped } from './mistyped-settings.ts'
+import { toAttachmentHosts, toMachineNetworks } from './settings/delivery-values.ts'
+import { Settings, type Environment } from './settings/settings.ts'
+import {
+  KEY_NEED,
+  toAddresses,
+  toHost,
+  toKey,
+  toNatsUrls,
+  toPort,
+  toPostgresUrl,
+  toSwitch,
+} from './settings/setting-values.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
@@ -19,6 +30,9 @@ export interface Config {
   readonly natsUrl: string | undefined
   /** 32 bytes; needed by workspaces with encrypted emails. */
   readonly piiKey: Uint8Array | undefined
+  /** 32 bytes, for passwords and keys of senders; `settings/secret-key.ts` finds that of an embedded store without this. */
+  readonly secretKey: Uint8Array | undefined
+  readonly delivery: DeliveryConfig
   /** Proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[]
   /** Whether frequent simple requests bypass Node's HTTP server (`http/fast-path/`). */
@@ -52,8 +66,6 @@ export function readConfig(environment: Environment = process.env): Config {
   return config
 }
 
-type Environment = Readonly<Record<string, string | undefined>>
-
 /** The same for callers that look for further faults, and warn. */
 export function readEnvironment(environment: Environment = process.env): EnvironmentReading {
   const settings = new Settings(environment)
@@ -67,18 +79,16 @@ export function readEnvironment(environment: Environment = process.env): Environ
       'a URL with the name of a database, such as postgres://user:password@host:5432/name',
     ),
     natsUrl: settings.readSecret('NATS_URL', toNatsUrls, 'a comma-separated list of URLs such as nats://host:4222'),
-    piiKey: settings.readSecret(
-      'PII_KEY',
-      toKey,
-      `${PII_KEY_BYTES} bytes in base64, such as the output of \`openssl rand -base64 32\``,
-    ),
+    piiKey: settings.readSecret('PII_KEY', toKey, KEY_NEED),
+    secretKey: settings.readSecret('SECRET_KEY', toKey, KEY_NEED),
+    delivery: readDelivery(settings),
     trustedProxies: settings.read(
       'TRUSTED_PROXIES',
       [],
       toAddresses,
       'a comma-separated list of IP addresses or networks of /1 or narrower (10.0.0.0/8)',
     ),
-    hasFastPath: settings.read('FAST_PATH', true, toSwitch, 'on or off'),
+    hasFastPath: settings.read('FAST_PATH', true, (text) => toSwitch(text, { on: true, off: false }), 'on or off'),
     logLevel: settings.read(
       'LOG_LEVEL',
       'info',
@@ -90,122 +100,31 @@ export function readEnvironment(environment: Environment = process.env): Environ
   return { config: Object.freeze(config), faults: settings.faults, warnings: findMistyped(environment, settings.names) }
 }
 
-/** Reads single settings, and collects their names and faults. */
-class Settings {
-  readonly names: string[] = []
-  readonly faults: Fault[] = []
-  readonly #environment: Environment
-
-  constructor(environment: Environment) {
-    this.#environment = environment
-  }
-
-  /** `parse` returns undefined for an invalid value; the fault then says `need` and the value. */
-  read<Value>(name: string, fallback: Value, parse: (text: string) => Value | undefined, need: string): Value {
-    const text = this.#textOf(name)
-    return this.#parse(name, parse, `${need}, not ${JSON.stringify(shortenMiddle(text ?? ''))}`) ?? fallback
-  }
-
-  /** The same for a value that may contain a password: the fault never shows it. */
-  readSecret<Value>(name: string, parse: (text: string) => Value | undefined, need: string): Value | undefined {
-    const length = this.#textOf(name)?.length ?? 0
-    return this.#parse(name, parse, `${need}; the value given, of ${counted(length, 'character')}, may be secret`)
-  }
-
-  /** Adds a fault if one setting is set without the other, which it needs. */
-  requireWith(name: string, needed: string, reason: string): void {
-    if (this.#textOf(name) === undefined || this.#textOf(needed) !== undefined) return
-    this.faults.push({ field: needed, problem: `must be set when ${name} is set, ${reason}` })
-  }
-
-  #textOf(name: string): string | undefined {
-    return this.#environment[name]?.trim() || undefined
-  }
-
-  #parse<Value>(name: string, parse: (text: string) => Value | undefined, need: string): Value | undefined {
-    this.names.push(name)
-    const text = this.#textOf(name)
-    const value = text === undefined ? undefined : parse(text)
-    if (text !== undefined && value === undefined) this.faults.push({ field: name, problem: `must be ${need}` })
-    return value
+function readDelivery(settings: Settings): DeliveryConfig {
+  return {
+    publicUrl: settings.read('PUBLIC_URL', undefined, toLinksBase, LINKS_BASE_NEED),
+    allowPlainSmtp: settings.read('ALLOW_PLAIN_SMTP', false, (text) => toSwitch(text, { 1: true, 0: false }), '1 or 0'),
+    attachmentHosts: settings.read(
+      'ATTACHMENT_HOSTS',
+      [],
+      toAttachmentHosts,
+      'a comma-separated list of host names or IP addresses, without ports',
+    ),
+    machineNetworks: settings.read(
+      'MACHINE_NETWORKS',
+      [],
+      toMachineNetworks,
+      'a comma-separated list of networks, each with what machines do there: 198.51.100.0/24=clicks, =opens or =opens+clicks',
+    ),
   }
 }
 
 /** For the command `import`: the API key of the tile `data` in DATA_KEY; undefined if it is not set. */
-export function readDataKey(
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-): string | undefined {
+export function readDataKey(environment: Environment = process.env): string | undefined {
   return environment['DATA_KEY']?.trim() || undefined
 }
 
-/** Labels with dots between them. */
-const HOST_NAME = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/i
-/** Digits and dots: meant as an IPv4 address, so not a host name. */
-const LIKE_IPV4 = /^[\d.]*\.[\d.]*$/
-
-function toHost(text: string): string | undefined {
-  return isIP(text) !== 0 || (HOST_NAME.test(text) && !LIKE_IPV4.test(text)) ? text : undefined
-}
-
-function toPort(text: string): number | undefined {
-  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
-}
-
-/**
- * Accepts only URLs that the driver can parse: it decodes the parts, and hangs on an invalid port. Without a name it would use the
- * database that is named as the user, which may belong to something else.
- */
-function toPostgresUrl(text: string): string | undefined {
-  const url = URL.parse(text)
-  if (!url || !/^postgres(?:ql)?:$/.test(url.protocol)) return undefined
-  const { username, password, hostname, pathname, searchParams } = url
-  const port = searchParams.get('port') ?? ''
-  const isNamed = pathname.length > 1
-  const isParsable =
-    [username, password, hostname, pathname].every(isDecodable) && (port === '' || toPort(port) !== undefined)
-  return isNamed && isParsable ? text : undefined
-}
-
-function isDecodable(part: string): boolean {
-  try {
-    decodeURIComponent(part)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function toSwitch(text: string): boolean | undefined {
-  return text === 'on' || text === 'off' ? text === 'on' : undefined
-}
-
-function toNatsUrls(text: string): string | undefined {
-  const urls = text.split(',').map((url) => url.trim())
-  return urls.every(isNatsUrl) ? urls.join(',') : undefined
-}
-
-/** User and password must be decodable, because they are decoded before they are sent. */
-function isNatsUrl(text: string): boolean {
-  const url = URL.parse(text)
-  return url !== null && /^(?:nats|tls):$/.test(url.protocol) && [url.username, url.password].every(isDecodable)
-}
-
-function toKey(text: string): Uint8Array | undefined {
-  if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) return undefined
-  const key = Buffer.from(text, 'base64')
-  return key.byteLength === PII_KEY_BYTES ? key : undefined
-}
-
-function toAddresses(text: string): string[] | undefined {
-  const addresses = text.split(',').map((address) => address.trim())
-  return addresses.every(isAddressOrNetwork) ? addresses : undefined
-}
-
-const NETWORK = /^(?<address>[^/%]+(?:%[0-9a-z]+)?)(?:\/(?<prefix>\d{1,3}))?$/i
-
-/** Accepts only what Fastify accepts: it throws for a network of /0, and for a zone with more than letters and digits. */
-function isAddressOrNetwork(text: string): boolean {
-  const { address = '', prefix = '1' } = NETWORK.exec(text)?.groups ?? {}
-  const bitsMax = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
-  return Number(prefix) >= 1 && Number(prefix) <= bitsMax
+/** For the command `sender add`: the password in SMTP_PASSWORD; undefined if it is not set. It may begin or end with spaces. */
+export function readSmtpPassword(environment: Environment = process.env): string | undefined {
+  return environment['SMTP_PASSWORD'] || undefined
 }

@@ -7,6 +7,7 @@ import { lockHttpRole } from './lock-http-role.ts'
 import { counted } from '../core/phrases/counted.ts'
 import { receiptClock } from '../core/receipt-clock.ts'
 import { prepareStoreFolder } from './data-dir.ts'
+import { openSecretVault } from './settings/secret-key.ts'
 import { findMachineFaults, listenAt } from './machine-faults.ts'
 import { refuseForeignLog } from './refuse-foreign-log.ts'
 import { warnOfClock } from './warn-of-clock.ts'
@@ -241,6 +242,8 @@ async function openParts(
     log,
     logReader,
     emailVault,
+    secretVault: openSecretVault(config),
+    delivery: config.delivery,
     freshness: new Freshness({ database, log, logReader, clock: datingClock }),
     appliedEntries: new AppliedEntries({ database, logReader }),
     responseCache: new ResponseCache(),

@@ -1,6 +1,13 @@
 // A workspace: one team's settings, with their defaults and limits. Parses settings and never stores them.
 import type { Fault } from './app-error.ts'
 import { textProblem } from './bounded-text.ts'
+import {
+  changeDeliverySetting,
+  DELIVERY_SETTING_DEFAULTS,
+  deliverySettingsByKey,
+  type DeliverySettings,
+  type SealFeedbackKey,
+} from './delivery/delivery-settings.ts'
 import { isUnambiguousZone } from './time-zone.ts'
 import { CUSTOMER_ID } from './users/user.ts'
 
@@ -20,7 +27,7 @@ export const LIMIT_DEFAULTS = {
 export type LimitName = keyof typeof LIMIT_DEFAULTS
 export type Limits = { readonly [name in LimitName]: number }
 
-export interface WorkspaceSettings {
+export interface WorkspaceSettings extends DeliverySettings {
   readonly name: string
   /** The IANA zone of calendar days and of times without a zone. */
   readonly timezone: string
@@ -44,6 +51,10 @@ export interface WorkspaceSettings {
 export interface Workspace extends WorkspaceSettings {
   readonly id: string
   readonly createdAt: number
+  /** Of the hashes that decide the global control group. Never changes. */
+  readonly globalControlSeed: string
+  /** Signs the tokens in links of messages: a secret. Never changes. */
+  readonly linkKey: string
 }
 
 export const WORKSPACE_ID = /^[A-Za-z0-9_-]{1,64}$/
@@ -67,6 +78,7 @@ export const DEFAULT_SETTINGS: Omit<WorkspaceSettings, 'name'> = {
   categories: [],
   clockSkewSeconds: 300,
   eventRetentionDays: null,
+  ...DELIVERY_SETTING_DEFAULTS,
   limits: LIMIT_DEFAULTS,
 }
 
@@ -79,11 +91,14 @@ function byKey({ limits, ...settings }: Omit<WorkspaceSettings, 'name'> & { read
     email_protection: settings.emailProtection,
     identity_resolution: settings.identityResolution,
     project_codes: settings.projectCodes,
+    joined_customer_ids_max: settings.joinedCustomerIdsMax,
     categories: settings.categories,
     clock_skew_seconds: settings.clockSkewSeconds,
+    'retention_days.events': settings.eventRetentionDays,
   }
   return new Map<string, unknown>([
     ...Object.entries(named),
+    ...deliverySettingsByKey(settings),
     ...Object.entries(limits).map(([name, units]) => [`limits.${name}`, units] as const),
   ])
 }
@@ -103,16 +118,18 @@ export type SettingTexts = Readonly<Record<string, string>>
 
 /**
  * Applies `KEY=VALUE` texts to the settings. Returns the new settings and every fault (`field` is the key). With any fault, the
- * caller must not save. The caller checks rules that need the store, such as settings that are fixed once there are users.
+ * caller must not save. The caller checks rules that need the store, such as settings that are fixed once there are users. `seal`
+ * encrypts keys of feedback; without it, they cannot be set.
  */
 export function changeSettings(
   settings: WorkspaceSettings,
   texts: SettingTexts,
+  seal?: SealFeedbackKey,
 ): { readonly settings: WorkspaceSettings; readonly faults: readonly Fault[] } {
   const faults: Fault[] = []
   let changed = settings
   for (const [key, text] of Object.entries(texts)) {
-    const result = changeOne(changed, key, text)
+    const result = changeDeliverySetting(changed, { key, text, seal }) ?? changeOne(changed, key, text)
     if (typeof result === 'string') faults.push({ field: key, problem: result })
     else changed = result
   }

@@ -3,8 +3,10 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Fault, WarningKind } from '../core/app-error.ts'
 import type { Credential, Requirement } from '../core/accounts/credential.ts'
+import type { DeliveryConfig } from '../core/delivery/delivery-config.ts'
 import type { LimitName, Workspace } from '../core/workspace.ts'
 import type { LogReader, LogWriter } from '../log/event-log.ts'
+import type { SecretVault } from '../store/secret-vault.ts'
 import type { Database, Store } from '../store/store.ts'
 import type { EmailVault } from '../store/users/email-vault.ts'
 import type { ResponseMemory } from './response-memory.ts'
@@ -22,6 +24,9 @@ export interface Parts {
   readonly logReader: LogReader
   /** Undefined if the server has no PII_KEY; then no workspace encrypts emails. */
   readonly emailVault: EmailVault | undefined
+  /** Undefined if a store in PostgreSQL has no SECRET_KEY; then no secret can be stored. */
+  readonly secretVault: SecretVault | undefined
+  readonly delivery: DeliveryConfig
   readonly freshness: Freshness
   /** For operations that name a user. */
   readonly appliedEntries: AppliedEntries
@@ -85,7 +90,7 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly summary: string
   /** For the reference page: the rules that a caller must know, in the words of the API document. */
   readonly description: string
-  readonly group: 'Email templates' | 'Coupon lists' | 'Events and users' | 'Preferences' | 'Campaigns'
+  readonly group: 'Email templates' | 'Coupon lists' | 'Events and users' | 'Preferences' | 'Campaigns' | 'Senders'
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** A POST that changes nothing, so that clients may repeat it. */
   readonly isReadOnly?: true

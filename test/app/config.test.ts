@@ -29,6 +29,8 @@ describe('the environment', () => {
       dataDir: './data',
       databaseUrl: undefined,
       piiKey: undefined,
+      secretKey: undefined,
+      delivery: { publicUrl: undefined, allowPlainSmtp: false, attachmentHosts: [], machineNetworks: [] },
       trustedProxies: [],
       hasFastPath: true,
       logLevel: 'info',

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { sql, type Selectable } from 'kysely'
 import type { KeyTile } from '../../core/accounts/credential.ts'
+import { DELIVERY_SETTING_DEFAULTS, type DeliverySettings } from '../../core/delivery/delivery-settings.ts'
 import {
   DEFAULT_SETTINGS,
   LIMIT_DEFAULTS,
@@ -121,12 +122,14 @@ function newSecrets() {
   }
 }
 
+/** Of `Workspace`; its secrets are made here. */
+export type AddedWorkspace = WorkspaceSettings & Pick<Workspace, 'id' | 'createdAt'>
+
 /** Adds a workspace. Throws StoreError `unique` if the id is taken. */
-export async function addWorkspace(store: Store, workspace: Workspace, keyHashes: KeyHashes): Promise<void> {
+export async function addWorkspace(store: Store, workspace: AddedWorkspace, keyHashes: KeyHashes): Promise<void> {
   const row: WorkspaceRow = {
     id: workspace.id,
     ...toSettingsRow(workspace),
-    delivery: '{}',
     ...newSecrets(),
     data_key_hash: keyHashes.data,
     reports_key_hash: keyHashes.reports,
@@ -209,8 +212,16 @@ function toSettingsRow(settings: WorkspaceSettings) {
     clock_skew_seconds: settings.clockSkewSeconds,
     event_retention_days: settings.eventRetentionDays,
     joined_customer_ids_max: joinedMax === DEFAULT_SETTINGS.joinedCustomerIdsMax ? null : joinedMax,
+    delivery: JSON.stringify(Object.fromEntries(changedDelivery(settings))),
     limits: JSON.stringify(Object.fromEntries(limits)),
   }
+}
+
+function changedDelivery(settings: DeliverySettings): (readonly [string, unknown])[] {
+  return Object.entries(DELIVERY_SETTING_DEFAULTS).flatMap(([name, byDefault]) => {
+    const value = settings[name as keyof DeliverySettings]
+    return JSON.stringify(value) === JSON.stringify(byDefault) ? [] : [[name, value] as const]
+  })
 }
 
 function toStored(row: Selectable<WorkspaceRow>): StoredWorkspace {
@@ -226,8 +237,12 @@ function toStored(row: Selectable<WorkspaceRow>): StoredWorkspace {
     joinedCustomerIdsMax: row.joined_customer_ids_max ?? DEFAULT_SETTINGS.joinedCustomerIdsMax,
     clockSkewSeconds: row.clock_skew_seconds,
     eventRetentionDays: row.event_retention_days,
+    ...DELIVERY_SETTING_DEFAULTS,
+    ...(JSON.parse(row.delivery) as Partial<DeliverySettings>),
     limits: { ...LIMIT_DEFAULTS, ...(JSON.parse(row.limits) as Partial<Limits>) },
     createdAt: row.created_at,
+    globalControlSeed: row.global_control_seed,
+    linkKey: row.link_key,
   }
   return { workspace, keyHashes: { data: row.data_key_hash, reports: row.reports_key_hash }, revision: row.revision }
 }

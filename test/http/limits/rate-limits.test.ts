@@ -394,7 +394,15 @@ describe('A daily limit of an embedded server', () => {
 
   it('is saved once for each change, and again if saving failed', async () => {
     const rateLimits = new RateLimits()
-    const workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 0, limits: LIMIT_DEFAULTS }
+    const workspace = {
+      ...DEFAULT_SETTINGS,
+      id: 'main',
+      name: 'main',
+      createdAt: 0,
+      globalControlSeed: 'seed',
+      linkKey: 'key',
+      limits: LIMIT_DEFAULTS,
+    }
     const saved: number[] = []
     const save = () => rateLimits.save(async (windows) => void saved.push(...windows.map(({ day }) => day.used)))
     const take = (operation: LimitedOperation) => rateLimits.take({ workspace, operation, units: 1, now: NOON })
@@ -414,7 +422,15 @@ describe('Refused requests', () => {
     const rateLimits = new RateLimits()
     const limitTo = (units: number) => {
       const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: units }
-      return { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 0, limits }
+      return {
+        ...DEFAULT_SETTINGS,
+        id: 'main',
+        name: 'main',
+        createdAt: 0,
+        globalControlSeed: 'seed',
+        linkKey: 'key',
+        limits,
+      }
     }
     for (let times = 0; times < 8; times++)
       rateLimits.count({ workspace: limitTo(5), operation: trackEvents, now: NOON })
@@ -437,7 +453,15 @@ describe('A server that ends before it served, for example because its port is i
     const rateLimits = new RateLimits(read)
     await rateLimits.saveAll(save, NOON)
     expect(saved).toEqual([])
-    const workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 0, limits: LIMIT_DEFAULTS }
+    const workspace = {
+      ...DEFAULT_SETTINGS,
+      id: 'main',
+      name: 'main',
+      createdAt: 0,
+      globalControlSeed: 'seed',
+      linkKey: 'key',
+      limits: LIMIT_DEFAULTS,
+    }
     rateLimits.take({ workspace, operation: trackEvents, units: 1, now: NOON })
     await rateLimits.saveAll(save, NOON)
     expect(saved).toEqual([trackEvents.name])
@@ -446,7 +470,15 @@ describe('A server that ends before it served, for example because its port is i
 
 describe('a clock that goes back', () => {
   const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: 2 }
-  const workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 0, limits }
+  const workspace = {
+    ...DEFAULT_SETTINGS,
+    id: 'main',
+    name: 'main',
+    createdAt: 0,
+    globalControlSeed: 'seed',
+    linkKey: 'key',
+    limits,
+  }
   const taking = () => {
     const rateLimits = new RateLimits()
     return (now: number) => {

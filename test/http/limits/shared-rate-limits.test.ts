@@ -36,7 +36,15 @@ describeOnPostgres('Shared limits', () => {
 
   const makeWorkspace = (limits: Partial<Limits>): Workspace => {
     const id = `workspace-${++made}`
-    return { ...DEFAULT_SETTINGS, id, name: id, createdAt: 0, limits: { ...LIMIT_DEFAULTS, ...limits } }
+    return {
+      ...DEFAULT_SETTINGS,
+      id,
+      name: id,
+      createdAt: 0,
+      globalControlSeed: 'seed',
+      linkKey: 'key',
+      limits: { ...LIMIT_DEFAULTS, ...limits },
+    }
   }
   const start = (processes: number, options: SharedRateLimitsOptions = {}) => {
     return windowsOf.slice(0, processes).map((windows) => new SharedRateLimits(windows, options))

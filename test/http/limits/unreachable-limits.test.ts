@@ -40,7 +40,7 @@ describeOnPostgres('Shared limits that cannot be reached', () => {
   const makeWorkspace = (units: number): Workspace => {
     const id = `workspace-${++made}`
     const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: units }
-    return { ...DEFAULT_SETTINGS, id, name: id, createdAt: 0, limits }
+    return { ...DEFAULT_SETTINGS, id, name: id, createdAt: 0, globalControlSeed: 'seed', linkKey: 'key', limits }
   }
   const open = (options: SharedRateLimitsOptions = {}) =>
     new SharedRateLimits(windows, { clock: () => NOON, ...options })

@@ -21,7 +21,14 @@ import type { PreferencesBody } from '../../support/calls/preference-calls.ts'
 import { countValues, watchRows } from '../../support/record-queries.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
-const WORKSPACE: Workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 1 }
+const WORKSPACE: Workspace = {
+  ...DEFAULT_SETTINGS,
+  id: 'main',
+  name: 'main',
+  createdAt: 1,
+  globalControlSeed: 'seed',
+  linkKey: 'key',
+}
 const OPTED_OUT = { status: ['OPTED_OUT', 5], categories: {}, updatedAt: 5 } as const
 const MORE_THAN_A_PAGE = 600
 

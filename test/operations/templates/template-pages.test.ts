@@ -13,7 +13,14 @@ import { meddled } from '../../support/meddled-store.ts'
 import { watchRows } from '../../support/record-queries.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
-const WORKSPACE: Workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 1 }
+const WORKSPACE: Workspace = {
+  ...DEFAULT_SETTINGS,
+  id: 'main',
+  name: 'main',
+  createdAt: 1,
+  globalControlSeed: 'seed',
+  linkKey: 'key',
+}
 const ALL = { page: 1, entries: 15, is_count_required: true }
 
 describeEachStore('A search during changes of templates (search_templates)', (kind) => {
