@@ -50,6 +50,7 @@ import { createHeldCoupons } from './coupons/held-coupons.ts'
 import { createSegments } from './segments/segments.ts'
 import { createSenderLeases } from './senders/sender-leases.ts'
 import { createSenders } from './senders/senders.ts'
+import { createSoftBounces } from './senders/soft-bounces.ts'
 import { createSuppressions } from './senders/suppressions.ts'
 
 type Migration = (store: Store, types: SqlTypes) => Promise<void>
@@ -122,6 +123,7 @@ async function createDeliveryTables(store: Store, types: SqlTypes): Promise<void
     createSenders,
     createSenderLeases,
     createSuppressions,
+    createSoftBounces,
     createSegments,
     createDeliveries,
     createRuns,
