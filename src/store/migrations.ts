@@ -43,6 +43,7 @@ import {
   createWorkspaces,
 } from './workspaces/workspaces.ts'
 import { createDeliveries } from './delivery/deliveries.ts'
+import { createDeliveryUses } from './delivery/delivery-uses.ts'
 import { createMessageHits } from './delivery/message-hits.ts'
 import { createMessages } from './delivery/messages.ts'
 import { createRuns } from './delivery/runs.ts'
@@ -126,6 +127,7 @@ async function createDeliveryTables(store: Store, types: SqlTypes): Promise<void
     createSoftBounces,
     createSegments,
     createDeliveries,
+    createDeliveryUses,
     createRuns,
     createMessages,
     createMessageHits,

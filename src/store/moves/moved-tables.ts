@@ -50,6 +50,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   soft_bounces: 'data',
   segments: 'data',
   deliveries: 'data',
+  delivery_uses: 'data',
   runs: 'data',
   run_links: 'data',
   messages: 'data',
