@@ -19,8 +19,15 @@ export async function addRun(
 ): Promise<void> {
   const { number, campaign, workspaceId, at } = run
   const times = { evaluated_at: at, started_at: at, finished_at: at }
-  const counts = { frozen_through: 0, told_through: 0, audience: 0, without_address: 0 }
-  const row = { number, campaign, workspace_id: workspaceId, sender: 1, phase: 'finished', content: '{}' }
+  const counts = { frozen_through: 0, told_through: 0, audience: 0, without_address: 0, is_capped: 0 }
+  const row = {
+    number,
+    campaign,
+    workspace_id: workspaceId,
+    sender: 1,
+    phase: 'finished',
+    content: '{"linksBefore":[]}',
+  }
   await query
     .insertInto('runs')
     .values({ ...row, ...times, ...counts })

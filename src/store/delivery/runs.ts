@@ -25,7 +25,7 @@ interface RunRow {
   without_address: number
   /** 1 if its messages count towards the frequency caps. */
   is_capped: number
-  /** JSON of `RunContent`: the pinned templates of each variation and locale. */
+  /** JSON of `RunContent`. */
   content: string
 }
 
@@ -105,7 +105,7 @@ export type NewRun = Pick<
 >
 
 /** Adds a run, with the targets of its links from number 1 on. Returns its number. Call it in a transaction. */
-export async function addRun(store: Store, run: NewRun, links: readonly string[]): Promise<number> {
+export async function startRun(store: Store, run: NewRun, links: readonly string[]): Promise<number> {
   await store.lock('runs')
   const { last } = await store.query
     .selectFrom('runs')
