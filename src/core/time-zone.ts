@@ -2,7 +2,8 @@
 // zone and span of time, and caches the result.
 
 const SECOND_MS = 1000
-export const DAY_MS = 24 * 60 * 60 * 1000
+export const HOUR_MS = 60 * 60 * 1000
+export const DAY_MS = 24 * HOUR_MS
 const WEEK_MS = 7 * DAY_MS
 /** Shorter than the time between any two changes of one zone. The closest since 1970 are 167 h apart (Boa Vista, October 2000). */
 const STEP_MS = 3 * DAY_MS

@@ -1,10 +1,10 @@
 // Lets operations that name a user read what clients wrote before ("Reading what was written"): a user who is not found may be in an
 // entry that was acknowledged and is not applied yet.
+import { findAppliedThrough } from '../actions/applied-through.ts'
 import { AppError } from '../core/app-error.ts'
 import { Batcher } from '../concurrency/batcher.ts'
 import type { LogReader } from '../log/event-log.ts'
 import { pause } from '../runtime/pause.ts'
-import { listPipelineCursors } from '../store/entries/cursors.ts'
 import type { Store } from '../store/store.ts'
 
 /** How long a request waits for the pipeline. */
@@ -30,8 +30,7 @@ export class AppliedEntries {
     this.#looks = new Batcher({
       itemsMax: WAITING_PER_LOOK_MAX,
       async call(positions) {
-        const cursors = await listPipelineCursors(database, logReader.partitions)
-        const appliedThrough = await findAppliedThrough(logReader, cursors)
+        const appliedThrough = await findAppliedThrough(database, logReader)
         return positions.map((position) => position <= appliedThrough)
       },
     })
@@ -49,15 +48,6 @@ export class AppliedEntries {
       await pause(LOOK_EVERY_MS)
     }
   }
-}
-
-/** The position up to which all entries are applied. */
-async function findAppliedThrough(logReader: LogReader, cursors: readonly number[]): Promise<number> {
-  const [only] = cursors
-  // Reading the log is not needed where one cursor tells it all.
-  if (cursors.length === 1 && only !== undefined) return only
-  const unapplied = await logReader.firstAfter(cursors)
-  return unapplied ? unapplied.position - 1 : Infinity
 }
 
 /**

@@ -117,8 +117,12 @@ export function isReportKind(kind: EntryKind): kind is ReportEntry['kind'] {
 }
 
 /** What delivery told of messages in a batch, in the order of the log. */
-export function deliveriesOf({ entries }: Pick<Batch, 'entries'>): DeliveryBody[] {
-  return entries.flatMap((read) => (isReport(read) && read.delivery ? [read.delivery] : []))
+export function deliveriesOf({
+  entries,
+}: Pick<Batch, 'entries'>): { readonly workspaceId: string; readonly body: DeliveryBody }[] {
+  return entries.flatMap((read) => {
+    return isReport(read) && read.delivery ? [{ workspaceId: read.entry.workspaceId, body: read.delivery }] : []
+  })
 }
 
 export interface Unreadable {

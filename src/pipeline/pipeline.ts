@@ -18,6 +18,7 @@ import { countImportedRows } from './users/count-imported-rows.ts'
 import { countStatistics, type CountOptions } from './count-statistics.ts'
 import { parkUnreadable } from './park-unreadable.ts'
 import { recordReceipts, type ReceiptTotals } from './record-receipts.ts'
+import { settleMessages } from './settle-messages.ts'
 import { settlePreferences } from './settle-preferences.ts'
 import { resolveUsers, type ResolvedUsers } from './resolve-users.ts'
 import { storeEvents } from './store-events.ts'
@@ -35,6 +36,8 @@ export async function applySteps(store: Store, batch: Batch, options: CountOptio
   // Merges the email preferences of merged users, and sets those that imports brought. Users who got an opted-out address inherit
   // its opt-out. Returns how many opt-outs contradicted imports and were kept.
   const keptOptOuts = await settlePreferences(store, batch, { users, newAddresses })
+  // Applies attempts and outcomes of messages that Tidings sends, and gives the messages of merged users to those who stay.
+  await settleMessages(store, batch, users)
   // Inserts tracked events. Returns those that were already stored.
   const storedEvents = await storeEvents(store, batch, users)
   // Inserts reported facts (memberships, message events). Adds these and the tracked events that meet goals to the

@@ -1,6 +1,7 @@
 // Conversion goals of campaigns, and which tracked events meet them ("Conversions").
 import { findAttribute } from '../attribute-path.ts'
 import { compareNumbers, isJsonNumber } from '../json/exact-number.ts'
+import { HOUR_MS } from '../time-zone.ts'
 
 export const OPERATORS = ['is', 'is_not', 'greater_than', 'less_than', 'contains', 'exists'] as const
 export type Operator = (typeof OPERATORS)[number]
@@ -8,7 +9,6 @@ export type Operator = (typeof OPERATORS)[number]
 export const GOALS_MAX = 5
 export const WINDOW_HOURS_MAX = 240
 export const WINDOW_HOURS_DEFAULT = 36
-const HOUR_MS = 60 * 60 * 1000
 
 /** A condition on one attribute of an event. Types are not converted: the string `1` is not the number 1. */
 export interface Condition {

@@ -7,7 +7,8 @@ import type { FailureReason, RemovalReason } from './message-state.ts'
 /** The reply of the server, as far as it is kept. */
 export type KeptReply = Pick<SmtpReply, 'code' | 'enhancedCode' | 'text' | 'host'>
 
-interface EventBasis {
+/** What all events of a message share. */
+export interface EventBasis {
   /** `messages.number`. */
   readonly message: number
   readonly customer_id: string

@@ -42,6 +42,7 @@ export const REMOVAL_REASONS = [
   'user_removed_due_to_personalization_failed',
   'user_removed_due_to_coupon_missing',
   'user_removed_due_to_cancelled',
+  'user_removed_due_to_missing_address',
 ] as const
 export type RemovalReason = (typeof REMOVAL_REASONS)[number]
 

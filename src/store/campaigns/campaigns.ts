@@ -140,6 +140,11 @@ export async function findCampaign(
   return row && toCampaign(row)
 }
 
+export async function findCampaignByNumber({ query }: Store, number: number): Promise<StoredCampaign | undefined> {
+  const row = await query.selectFrom('campaigns').selectAll().where('number', '=', number).executeTakeFirst()
+  return row && toCampaign(row)
+}
+
 /** Those of the given campaigns that the workspace has, in no particular order. */
 export async function findCampaignsById(
   store: Store,

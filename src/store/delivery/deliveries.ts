@@ -152,6 +152,11 @@ export async function listBusySenders({ query }: Store, now: number): Promise<nu
   return rows.map(({ sender }) => sender as number)
 }
 
+/** The numbers of cancelled campaigns, for queries of their runs. */
+export function cancelledDeliveries({ query }: Store) {
+  return query.selectFrom('deliveries').select('deliveries.campaign').where('deliveries.state', '=', 'cancelled')
+}
+
 export type NewDelivery = Pick<StoredDelivery, 'campaign' | 'workspaceId' | 'settings' | 'seed'>
 
 /** Adds the delivery of a campaign as a draft. Call it under `lockCampaigns`. */

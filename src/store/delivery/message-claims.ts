@@ -28,6 +28,11 @@ export async function listDueMessages(
   return due
 }
 
+/** At most `max` messages that wait, whether or not their turn has come. */
+export async function listWaitingMessages(store: Store, run: number, max: number): Promise<StoredMessage[]> {
+  return listDueMessages(store, run, { now: Number.MAX_SAFE_INTEGER, max })
+}
+
 /** When the next waiting message of a run is due; undefined if none waits. */
 export async function findNextDue(store: Store, run: number): Promise<number | undefined> {
   const times: number[] = []

@@ -16,6 +16,8 @@ interface RunRow {
   evaluated_at: number
   started_at: number
   finished_at: number | null
+  /** The id of the newest user when the audience was decided: later ones are not in it. */
+  last_user: number
   /** The id of the last user that the freeze has looked at. */
   frozen_through: number
   /** The number of the last message whose membership is in the log. */
@@ -60,6 +62,7 @@ export interface Run {
   readonly evaluatedAt: number
   readonly startedAt: number
   readonly finishedAt: number | null
+  readonly lastUser: number
   readonly frozenThrough: number
   readonly toldThrough: number
   readonly audience: number
@@ -79,6 +82,7 @@ export async function createRuns({ query }: Store, { text, integer, clustered }:
     .addColumn('evaluated_at', integer, (column) => column.notNull())
     .addColumn('started_at', integer, (column) => column.notNull())
     .addColumn('finished_at', integer)
+    .addColumn('last_user', integer, (column) => column.notNull())
     .addColumn('frozen_through', integer, (column) => column.notNull())
     .addColumn('told_through', integer, (column) => column.notNull())
     .addColumn('audience', integer, (column) => column.notNull())
@@ -101,7 +105,7 @@ export async function createRuns({ query }: Store, { text, integer, clustered }:
 /** A run that begins now. */
 export type NewRun = Pick<
   Run,
-  'campaign' | 'workspaceId' | 'sender' | 'evaluatedAt' | 'startedAt' | 'isCapped' | 'content'
+  'campaign' | 'workspaceId' | 'sender' | 'evaluatedAt' | 'startedAt' | 'lastUser' | 'isCapped' | 'content'
 >
 
 /** Adds a run, with the targets of its links from number 1 on. Returns its number. Call it in a transaction. */
@@ -121,6 +125,7 @@ export async function startRun(store: Store, run: NewRun, links: readonly string
     evaluated_at: run.evaluatedAt,
     started_at: run.startedAt,
     finished_at: null,
+    last_user: run.lastUser,
     frozen_through: 0,
     told_through: 0,
     audience: 0,
@@ -155,12 +160,6 @@ export async function listRunsOf({ query }: Store, campaign: number): Promise<Ru
 export async function listOpenRuns({ query }: Store, sender: number): Promise<Run[]> {
   const rows = query.selectFrom('runs').selectAll().where('sender', '=', sender).where('phase', '!=', 'finished')
   return (await rows.orderBy('number').execute()).map(toRun)
-}
-
-/** The senders with runs that are not over. */
-export async function listSendersWithOpenRuns({ query }: Store): Promise<number[]> {
-  const rows = await query.selectFrom('runs').select('sender').distinct().where('phase', '!=', 'finished').execute()
-  return rows.map(({ sender }) => sender)
 }
 
 /** The targets of a run's links, in the order of their numbers, which begin with 1. */
@@ -218,6 +217,7 @@ function toRun(row: Selectable<RunRow>): Run {
     evaluatedAt: row.evaluated_at,
     startedAt: row.started_at,
     finishedAt: row.finished_at,
+    lastUser: row.last_user,
     frozenThrough: row.frozen_through,
     toldThrough: row.told_through,
     audience: row.audience,

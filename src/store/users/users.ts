@@ -254,6 +254,12 @@ export async function listUserIdsAfter(
   return rows.map(({ id }) => id)
 }
 
+/** The id of the newest user of a workspace; 0 if it has none. */
+export async function findNewestUserId({ query }: Store, workspaceId: string): Promise<number> {
+  const users = query.selectFrom('users').select('id').where('workspace_id', '=', workspaceId)
+  return (await users.orderBy('id', 'desc').limit(1).executeTakeFirst())?.id ?? 0
+}
+
 /** The size of each user's attributes, in bytes of JSON. */
 export async function measureUsers(
   store: Store,

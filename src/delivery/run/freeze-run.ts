@@ -1,0 +1,89 @@
+// Freezes the audience of a run: walks the users of the workspace in slices, and makes a message of each who is in it. A slice is one
+// transaction that also records how far the walk is, so that another process can go on. Then removes duplicates, slice by slice.
+import { placePeople, type Candidate } from '../../actions/delivery/place-people.ts'
+import type { AudiencePart, Delivery } from '../../core/delivery/delivery.ts'
+import { chooseDuplicates } from '../../core/delivery/duplicates.ts'
+import type { SegmentCondition } from '../../core/segments/condition.ts'
+import { listMessagesTo, listSharedAddresses, removeQueued } from '../../store/delivery/frozen-messages.ts'
+import { addMessages, type FrozenMessage } from '../../store/delivery/messages.ts'
+import { findRun, saveFrozenSlice, savePhase } from '../../store/delivery/runs.ts'
+import { listMatches, type Match } from '../../store/segments/matches.ts'
+import { resolveCondition } from '../../store/segments/segments.ts'
+import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
+import type { Store } from '../../store/store.ts'
+import type { OpenRun } from './open-run.ts'
+
+/** Users of one slice: other writers wait some 0.2 s. */
+const USERS_PER_SLICE = 10_000
+/** Addresses that are compared at once. */
+const ADDRESSES_PER_SLICE = 2_000
+
+/** Freezes one slice, in the caller's transaction. After the last one the run goes on with `comparing`. Throws LeaseLost. */
+export async function freezeSlice(store: Store, lease: SenderLease, open: OpenRun): Promise<void> {
+  await requireSenderLease(store, lease)
+  const { workspace, delivery } = open
+  const run = await findRun(store, open.run.number)
+  if (run?.phase !== 'freezing') return
+  const { number, evaluatedAt: now, frozenThrough: after, lastUser } = run
+  const condition = await resolveCondition(store, workspace.id, audienceCondition(delivery.settings.audience))
+  const { matches, next } = await listMatches(store, { workspace, condition, now, after, max: USERS_PER_SLICE })
+  const people = matches.filter(({ userId }) => userId <= lastUser)
+  const candidates = people.flatMap(toCandidate)
+  const messages = await placeAll(store, { ...open, run }, candidates)
+  await addMessages(store, messages)
+  const withoutAddress = people.length - candidates.length
+  await saveFrozenSlice(store, number, { through: next ?? lastUser, messages: messages.length, withoutAddress })
+  if (next === undefined || next >= lastUser) await savePhase(store, number, 'comparing', now)
+}
+
+/** In any of include, and in none of exclude. */
+export function audienceCondition({ include, exclude }: Delivery['audience']): SegmentCondition {
+  const included = { any: include.map(toCondition) }
+  return exclude.length === 0 ? included : { all: [included, { not: { any: exclude.map(toCondition) } }] }
+}
+
+function toCondition(part: AudiencePart): SegmentCondition {
+  return typeof part === 'string' ? { segment: part } : part
+}
+
+/** None for people without an address. Facts name people by customer ids, so who has none cannot be sent to either. */
+function toCandidate({ userId, customerId, emailKey, locale }: Match): Candidate[] {
+  return customerId === null || emailKey === null ? [] : [{ userId, customerId, emailKey, locale }]
+}
+
+async function placeAll(
+  store: Store,
+  { run, delivery, workspace }: OpenRun,
+  candidates: readonly Candidate[],
+): Promise<FrozenMessage[]> {
+  const { settings, seed, pinned } = delivery
+  const rules = { workspace, delivery: settings, variations: pinned ?? [], seed, now: run.evaluatedAt }
+  const places = await placePeople(store, rules, candidates)
+  return places.map(({ group, variation, template, removed }, index) => {
+    const { userId, customerId, emailKey } = candidates[index] as Candidate
+    const state = group === 'target' ? (removed ? 'removed' : 'queued') : 'control'
+    const key = { run: run.number, number: run.audience + index + 1 }
+    const { locale } = template
+    return { ...key, userId, customerId, emailKey, group, variation, locale, state, reason: removed ?? null }
+  })
+}
+
+/**
+ * Removes the duplicates among some addresses of a run, after the address `after`, in the caller's transaction. Returns the last
+ * address; undefined after the last slice, when the run goes on with `telling`. Throws LeaseLost.
+ */
+export async function compareSlice(
+  store: Store,
+  lease: SenderLease,
+  { run: { number, evaluatedAt } }: OpenRun,
+  after: string,
+): Promise<string | undefined> {
+  await requireSenderLease(store, lease)
+  const addresses = await listSharedAddresses(store, number, { after, max: ADDRESSES_PER_SLICE })
+  const byAddress = Map.groupBy(await listMessagesTo(store, number, addresses), ({ emailKey }) => emailKey)
+  const duplicates = [...byAddress.values()].flatMap(chooseDuplicates)
+  await removeQueued(store, number, duplicates, 'user_removed_due_to_duplicate')
+  if (addresses.length === ADDRESSES_PER_SLICE) return addresses.at(-1)
+  await savePhase(store, number, 'telling', evaluatedAt)
+  return undefined
+}

@@ -1,0 +1,61 @@
+// The templates of a run as its messages need them: the pinned versions, prepared, with links numbered over the whole run.
+import type { PinnedTemplate } from '../../core/delivery/pinned-variation.ts'
+import type { RunContent } from '../../core/delivery/run-content.ts'
+import type { StoredDelivery } from '../../store/delivery/deliveries.ts'
+import type { Store } from '../../store/store.ts'
+import { findTemplateVersions } from '../../store/templates/template-versions.ts'
+import { prepareTemplate, type PreparedTemplate } from '../content/template/prepare-template.ts'
+
+/** Numbers the links of all templates of a campaign that begins. Returns their targets, from number 1 on. */
+export async function prepareRunContent(
+  store: Store,
+  delivery: StoredDelivery,
+): Promise<{ readonly content: RunContent; readonly links: readonly string[] }> {
+  const linksBefore: RunContent['linksBefore'][number][] = []
+  const links: string[] = []
+  for (const pinned of pinnedTemplatesOf(delivery)) {
+    const { externalTemplateId, version } = pinned
+    const template = await prepare(store, delivery, { pinned, firstLink: links.length + 1 })
+    linksBefore.push({ externalTemplateId, version, count: links.length })
+    links.push(...template.links.map(({ url }) => url))
+  }
+  return { content: { linksBefore }, links }
+}
+
+/** The templates of a run that has begun, by `templateKey`. */
+export async function loadRunTemplates(
+  store: Store,
+  delivery: StoredDelivery,
+  { linksBefore }: RunContent,
+): Promise<ReadonlyMap<string, PreparedTemplate>> {
+  const templates = new Map<string, PreparedTemplate>()
+  for (const pinned of pinnedTemplatesOf(delivery)) {
+    const key = templateKey(pinned)
+    const before = linksBefore.find((one) => templateKey(one) === key)
+    templates.set(key, await prepare(store, delivery, { pinned, firstLink: (before?.count ?? 0) + 1 }))
+  }
+  return templates
+}
+
+/** Identifies a version of a template. */
+export function templateKey({ externalTemplateId, version }: Pick<PinnedTemplate, 'externalTemplateId' | 'version'>): string {
+  return `${externalTemplateId} ${version}`
+}
+
+/** Each version once. */
+function pinnedTemplatesOf({ pinned }: StoredDelivery): PinnedTemplate[] {
+  const all = (pinned ?? []).flatMap(({ template, members }) => [template, ...members])
+  return [...new Map(all.map((one) => [templateKey(one), one])).values()]
+}
+
+async function prepare(
+  store: Store,
+  { workspaceId }: StoredDelivery,
+  { pinned, firstLink }: { readonly pinned: PinnedTemplate; readonly firstLink: number },
+): Promise<PreparedTemplate> {
+  const [found] = await findTemplateVersions(store, workspaceId, [pinned])
+  // A template cannot be deleted while a campaign that is not over uses it.
+  if (!found) throw new Error(`the template ${templateKey(pinned)} does not exist any more`)
+  const { emailContent: html, subject, senderName } = found.details
+  return prepareTemplate({ html, subject, senderName, firstLink })
+}

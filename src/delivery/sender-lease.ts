@@ -1,0 +1,76 @@
+// Holds the lease of a sender while this process sends for it. The process judges the lease by its own clock, which goes on while the
+// process is stopped: a process that wakes up after its lease ended sends nothing more.
+import { pause } from '../runtime/pause.ts'
+import {
+  releaseSenderLease,
+  renewSenderLease,
+  type SenderLease,
+} from '../store/senders/sender-leases.ts'
+import type { Database } from '../store/store.ts'
+
+/** How long a lease lasts without renewal. Another process takes over after that. */
+export const SENDER_LEASE_MS = 30_000
+const RENEW_EVERY_MS = 8_000
+/** By so much the lease ends earlier for this process than for others. */
+const MARGIN_MS = 3_000
+
+export interface HeldLeaseOptions {
+  readonly database: Database
+  readonly lease: SenderLease
+  /** `performance.now()` from before the lease was taken. */
+  readonly takenAt: number
+  readonly onFailure: (error: unknown, what: string) => void
+}
+
+export class HeldLease {
+  readonly lease: SenderLease
+  readonly #options: HeldLeaseOptions
+  readonly #ending = new AbortController()
+  #validUntil: number
+  readonly #renewing: Promise<void>
+
+  constructor(options: HeldLeaseOptions) {
+    this.lease = options.lease
+    this.#options = options
+    this.#validUntil = options.takenAt + SENDER_LEASE_MS - MARGIN_MS
+    this.#renewing = this.#renewAgain()
+  }
+
+  /** Whether nobody else can send for the sender now. */
+  get isValid(): boolean {
+    return performance.now() < this.#validUntil
+  }
+
+  /** Ends the renewal and gives the lease back. */
+  async release(): Promise<void> {
+    this.#ending.abort()
+    await this.#renewing
+    if (!this.isValid) return
+    this.#validUntil = 0
+    const { database, onFailure } = this.#options
+    await database
+      .write((store) => releaseSenderLease(store, this.lease))
+      .catch((error: unknown) => onFailure(error, 'cannot release the lease of a sender; it ends soon'))
+  }
+
+  async #renewAgain(): Promise<void> {
+    const { signal } = this.#ending
+    for (;;) {
+      await pause(RENEW_EVERY_MS, signal)
+      if (signal.aborted) return
+      await this.#renew()
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const { database, onFailure } = this.#options
+    // Read before the query, so that the lease ends earlier by the clock of this process than by that of the database.
+    const startedAt = performance.now()
+    try {
+      const isOwn = await database.write((store) => renewSenderLease(store, this.lease, SENDER_LEASE_MS))
+      this.#validUntil = isOwn ? startedAt + SENDER_LEASE_MS - MARGIN_MS : 0
+    } catch (error) {
+      onFailure(error, 'cannot renew the lease of a sender; retrying')
+    }
+  }
+}

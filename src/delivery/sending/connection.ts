@@ -1,0 +1,184 @@
+// One of a sender's connections: takes claimed messages one after the other, makes each, and sends it. The attempt is durable in the log
+// before the server can accept the message, and its outcome is told before the next attempt.
+import type { EventBasis } from '../../core/delivery/delivery-entry.ts'
+import type { SmtpReply } from '../../core/delivery/failures.ts'
+import { LeaseLost } from '../../store/senders/sender-leases.ts'
+import type { RenderedMessage } from '../content/render-job.ts'
+import type { DeliveryParts } from '../delivery-parts.ts'
+import type { ClaimedMessage } from '../run/claim-block.ts'
+import { SmtpFailure } from '../smtp/smtp-failure.ts'
+import { openSmtpSession, type SmtpSession, type SmtpSettings } from '../smtp/smtp-session.ts'
+import { toFailedOutcome, toKeptReply, type FailureEffect, type Outcome } from './outcome.ts'
+import type { ReadyQueue } from './ready-queue.ts'
+import type { SenderGate } from './sender-gate.ts'
+import type { SendingRun } from './sending-run.ts'
+
+/** A claimed message, with its run. */
+export interface ReadyMessage {
+  readonly sending: SendingRun
+  readonly claimed: ClaimedMessage
+}
+
+/** What the connections of a sender share. */
+export interface ConnectionOptions {
+  readonly parts: DeliveryParts
+  readonly queue: ReadyQueue<ReadyMessage>
+  readonly gate: SenderGate
+  readonly smtp: SmtpSettings
+  readonly messagesPerConnection: number
+  /** The fence of the sender's lease. */
+  readonly fence: number
+  readonly isLeaseValid: () => boolean
+  /** Pauses the campaign of a message, or all campaigns of the sender. */
+  readonly pause: (whose: SendingRun | 'all', reply: SmtpReply) => Promise<void>
+}
+
+/** A session that has nothing to send ends after this time: servers do not wait much longer. */
+const IDLE_MS = 5_000
+
+export class Connection {
+  readonly #options: ConnectionOptions
+  #session: SmtpSession | undefined
+  #sent = 0
+  /** The message that is being made or sent. */
+  #current: ReadyMessage | undefined
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+  }
+
+  /** Sends until the queue is closed. Never rejects: a message whose sending fails here is released. */
+  async run(): Promise<void> {
+    const { queue, gate, parts } = this.#options
+    while (!queue.isClosed) {
+      if (!(await gate.untilOpen())) break
+      this.#current = await queue.take(IDLE_MS)
+      if (!this.#current) {
+        await this.#quit()
+        continue
+      }
+      try {
+        await this.#sendOne(this.#current)
+      } catch (error) {
+        if (!(error instanceof LeaseLost)) parts.onFailure(error, 'cannot send a message; it is queued again')
+        this.#tell(this.#current, { kind: 'released', until: 0 })
+        await this.#drop()
+      }
+    }
+    await this.#quit()
+  }
+
+  async #sendOne(ready: ReadyMessage): Promise<void> {
+    const { removal } = ready.claimed
+    if (removal) return this.#tell(ready, toRemoved(ready, removal))
+    const made = await this.#make(ready)
+    if (!made) return
+    const session = await this.#openSession(ready)
+    if (!session) return
+    const { gate } = this.#options
+    if (!(await gate.turn())) return this.#tell(ready, { kind: 'released', until: 0 })
+    await this.#exchange(ready, made, session)
+  }
+
+  /** Undefined if the content or the person's data is to blame; that is told. */
+  async #make(ready: ReadyMessage): Promise<RenderedMessage | undefined> {
+    const { parts } = this.#options
+    const made = await parts.renderer.render(ready.sending.toJob(ready.claimed, parts.clock()))
+    if (made.isOk) return made
+    const removed = toRemoved(ready, 'user_removed_due_to_personalization_failed')
+    this.#tell(ready, { ...removed, detail: [made.problem, ...made.missing].join(' ') })
+    return undefined
+  }
+
+  /** Undefined if the server takes no connection: the message is taken first when it does. */
+  async #openSession(ready: ReadyMessage): Promise<SmtpSession | undefined> {
+    const { gate, queue, smtp, messagesPerConnection } = this.#options
+    if (this.#session?.isUsable && this.#sent < messagesPerConnection) return this.#session
+    await this.#quit()
+    try {
+      this.#session = await openSmtpSession(smtp)
+      this.#sent = 0
+      return this.#session
+    } catch (error) {
+      if (!(error instanceof SmtpFailure)) throw error
+      queue.putBack(ready)
+      const { effect } = this.#judge(ready, error.reply)
+      if (effect === 'pause') await this.#options.pause('all', error.reply)
+      else await gate.fail(error.reply)
+      return undefined
+    }
+  }
+
+  async #exchange(ready: ReadyMessage, made: RenderedMessage, session: SmtpSession): Promise<void> {
+    const { gate, isLeaseValid } = this.#options
+    this.#sent++
+    const mail = { from: made.envelopeFrom, to: made.envelopeTo, raw: made.raw, usesUtf8: made.usesUtf8 }
+    const beforeEnd = async () => {
+      const hasTargets = Object.keys(made.targets).length > 0
+      await this.#tell(ready, { kind: 'attempted', ...(hasTargets && { targets: made.targets }) })
+      // Whoever took the sender over waits for everything in the log: it finds this attempt, or the lease ended before it.
+      if (!isLeaseValid()) throw new LeaseLost()
+    }
+    try {
+      const reply = await session.send(mail, { beforeEnd })
+      this.#tell(ready, { kind: 'sent', reply: toKeptReply(reply) })
+      ready.sending.countBlocked(false)
+      await gate.succeed()
+    } catch (error) {
+      if (!(error instanceof SmtpFailure)) throw error
+      await this.#fail(ready, error.reply)
+    }
+  }
+
+  async #fail(ready: ReadyMessage, reply: SmtpReply): Promise<void> {
+    const { gate, pause } = this.#options
+    const { outcome, effect } = this.#judge(ready, reply)
+    this.#tell(ready, outcome)
+    const isBlocked = effect === 'blocked'
+    if (effect === 'server') await gate.fail(reply)
+    else await gate.succeed()
+    if (ready.sending.countBlocked(isBlocked) || effect === 'pause') await pause(ready.sending, reply)
+  }
+
+  #judge({ sending, claimed }: ReadyMessage, reply: SmtpReply): { outcome: Outcome; effect: FailureEffect } {
+    const { gate, parts } = this.#options
+    const now = parts.clock()
+    const { firstTriedAt } = claimed.message
+    const { giveUpAfterHours } = sending.open.delivery.settings
+    const domain = claimed.address.slice(claimed.address.lastIndexOf('@') + 1).toLowerCase()
+    return toFailedOutcome(reply, {
+      firstTriedAt: firstTriedAt ?? now,
+      now,
+      giveUpAfterHours,
+      random: parts.random(),
+      domainWaitsUntil: () => gate.makeWait(domain, now),
+    })
+  }
+
+  #tell({ sending, claimed: { message } }: ReadyMessage, outcome: Outcome): Promise<void> {
+    const { parts, fence } = this.#options
+    const basis: EventBasis = {
+      message: message.number,
+      customer_id: message.customerId,
+      at: parts.clock(),
+      claim: fence,
+    }
+    return parts.teller.tell(sending.open.run, { ...basis, ...outcome })
+  }
+
+  async #quit(): Promise<void> {
+    const session = this.#session
+    this.#session = undefined
+    await session?.quit()
+  }
+
+  #drop(): void {
+    this.#session?.destroy()
+    this.#session = undefined
+  }
+}
+
+function toRemoved({ claimed: { message } }: ReadyMessage, reason: RemovalReason) {
+  const { variation, locale } = message
+  return { kind: 'removed', reason, variation, locale } as const
+}

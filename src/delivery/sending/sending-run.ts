@@ -1,0 +1,89 @@
+// A run while this process sends it: its letters, and how many messages in a row were blocked.
+import { chooseTemplate } from '../../core/delivery/pinned-variation.ts'
+import type { StoredMessage } from '../../store/delivery/messages.ts'
+import { openDkimKey } from '../../store/senders/sender-secrets.ts'
+import type { StoredSender } from '../../store/senders/senders.ts'
+import type { Letter, RenderJob } from '../content/render-job.ts'
+import type { DeliveryParts } from '../delivery-parts.ts'
+import type { ClaimedMessage } from '../run/claim-block.ts'
+import type { OpenRun } from '../run/open-run.ts'
+import { loadRunTemplates, templateKey } from '../run/run-letters.ts'
+
+/** So many messages in a row, blocked because of the sender's standing, pause the campaign. */
+const BLOCKED_IN_A_ROW_MAX = 20
+
+export class SendingRun {
+  /** As it was when it was read last. */
+  open: OpenRun
+  readonly #letters: ReadonlyMap<string, Letter>
+  #blockedInARow = 0
+
+  constructor(open: OpenRun, letters: ReadonlyMap<string, Letter>) {
+    this.open = open
+    this.#letters = letters
+  }
+
+  /** The labels of the coupon lists in a message's template. */
+  couponLabelsOf(message: Pick<StoredMessage, 'variation' | 'locale'>): readonly string[] {
+    return this.#letterOf(message).template.coupons
+  }
+
+  toJob({ message, address, attributes, coupons, allowsTracking }: ClaimedMessage, date: number): RenderJob {
+    const locale = attributes['locale']
+    return {
+      letter: this.#letterOf(message),
+      message: message.number,
+      to: address,
+      customerId: message.customerId,
+      attributes,
+      locale: typeof locale === 'string' ? locale : null,
+      coupons,
+      allowsTracking,
+      date,
+    }
+  }
+
+  /** Counts an outcome; true if the campaign must pause, because the server blocks everything. */
+  countBlocked(isBlocked: boolean): boolean {
+    this.#blockedInARow = isBlocked ? this.#blockedInARow + 1 : 0
+    if (this.#blockedInARow < BLOCKED_IN_A_ROW_MAX) return false
+    this.#blockedInARow = 0
+    return true
+  }
+
+  /** The freeze chose the template by the person's locale at that time, and the message keeps its locale. */
+  #letterOf({ variation, locale }: Pick<StoredMessage, 'variation' | 'locale'>): Letter {
+    const pinned = this.open.delivery.pinned?.find(({ name }) => name === variation)
+    const letter = pinned && this.#letters.get(templateKey(chooseTemplate(pinned, locale)))
+    if (!letter) throw new Error(`the run ${this.open.run.number} has no template for the variation ${variation}`)
+    return letter
+  }
+}
+
+/** Reads what the messages of a run share. Throws if the sender's secrets cannot be opened. */
+export async function openSendingRun(parts: DeliveryParts, open: OpenRun, sender: StoredSender): Promise<SendingRun> {
+  const { database, secretVault, config } = parts
+  const { run, delivery, campaign, workspace } = open
+  const privateKey = openDkimKey(secretVault, sender)
+  const linksBase = sender.trackingUrl ?? config.publicUrl
+  if (linksBase === undefined) throw new Error('PUBLIC_URL is not set, and the sender has no tracking_url')
+  const shared: Omit<Letter, 'template'> = {
+    run: run.number,
+    workspaceId: workspace.id,
+    linkKey: workspace.linkKey,
+    linksBase,
+    campaign: { id: campaign.id, name: campaign.name },
+    isTransactional: delivery.settings.consent === 'transactional',
+    tracking: delivery.settings.tracking,
+    sender: {
+      fromEmail: sender.fromEmail,
+      fromName: sender.fromName,
+      replyTo: sender.replyTo,
+      returnPathDomain: sender.returnPathDomain,
+      dkim: sender.dkim && privateKey !== undefined ? { ...sender.dkim, privateKey } : null,
+    },
+    attachments: [],
+  }
+  const templates = await loadRunTemplates(database, delivery, run.content)
+  return new SendingRun(open, new Map([...templates].map(([key, template]) => [key, { ...shared, template }])))
+}

@@ -1,0 +1,120 @@
+// Applies what delivery told the log to the messages of runs: their states, the replies of servers, coupons, and addresses that must not
+// be sent to any more. Messages of merged users go to those who stay.
+import { issueCoupons, releaseCoupons } from '../actions/coupons/hold-coupons.ts'
+import { applyEvent } from '../core/delivery/apply-event.ts'
+import type { DeliveryEvent } from '../core/delivery/delivery-entry.ts'
+import type { Suppression } from '../core/delivery/suppression.ts'
+import { findMessagesForUpdate, saveProgress } from '../store/delivery/message-progress.ts'
+import {
+  addAttempts,
+  moveMessages,
+  type MessageKey,
+  type StoredAttempt,
+  type StoredMessage,
+} from '../store/delivery/messages.ts'
+import { recordSoftBounces, type SoftBounce } from '../store/senders/soft-bounces.ts'
+import { addSuppressions } from '../store/senders/suppressions.ts'
+import type { Store } from '../store/store.ts'
+import { deliveriesOf, type Batch } from './batch.ts'
+import type { ResolvedUsers } from './resolve-users.ts'
+
+/** An event of a message, with the workspace of its run. */
+interface ToldEvent {
+  readonly workspaceId: string
+  readonly key: MessageKey
+  readonly event: DeliveryEvent
+}
+
+export async function settleMessages(
+  store: Store,
+  batch: Batch,
+  { merges }: Pick<ResolvedUsers, 'merges'>,
+): Promise<void> {
+  await moveMessages(store, merges)
+  const told = deliveriesOf(batch).flatMap(({ workspaceId, body: { run, events } }) => {
+    return events.map((event) => ({ workspaceId, key: { run, number: event.message }, event }))
+  })
+  if (told.length === 0) return
+  const before = new Map<string, StoredMessage>()
+  const keys = new Map(told.map(({ key }) => [keyOf(key), key]))
+  for (const message of await findMessagesForUpdate(store, [...keys.values()])) before.set(keyOf(message), message)
+  const after = new Map(before)
+  for (const { key, event } of told) {
+    const message = after.get(keyOf(key))
+    if (message) after.set(keyOf(key), { ...message, ...applyEvent(message, event) })
+  }
+  const changed = [...after].flatMap(([key, message]) => (isSame(before.get(key), message) ? [] : [message]))
+  await saveProgress(store, changed)
+  await addAttempts(
+    store,
+    told.filter(({ key }) => before.has(keyOf(key))).flatMap(toAttempt),
+  )
+  await settleCoupons(store, changed)
+  await suppress(store, told, before)
+}
+
+function keyOf({ run, number }: MessageKey): string {
+  return `${run} ${number}`
+}
+
+function isSame(before: StoredMessage | undefined, after: StoredMessage): boolean {
+  return (
+    before?.state === after.state &&
+    before.nextAt === after.nextAt &&
+    before.attemptedAt === after.attemptedAt &&
+    before.claim === after.claim
+  )
+}
+
+/** The reply of a server, if the event has one. */
+function toAttempt({ key, event }: ToldEvent): StoredAttempt[] {
+  if (!('reply' in event) || !event.reply) return []
+  const { code, enhancedCode, text, host } = event.reply
+  return [{ run: key.run, message: key.number, at: event.at, code, enhancedCode, text, host }]
+}
+
+/** Coupons are issued with messages that were sent or may have been, and released with those that ended otherwise. */
+async function settleCoupons(store: Store, changed: readonly StoredMessage[]): Promise<void> {
+  for (const [run, messages] of Map.groupBy(changed, (message) => message.run)) {
+    const numbersIn = (isWanted: (message: StoredMessage) => boolean) =>
+      messages.filter(isWanted).map(({ number }) => number)
+    await issueCoupons(
+      store,
+      run,
+      numbersIn(({ state }) => state === 'sent' || state === 'in_doubt'),
+    )
+    await releaseCoupons(
+      store,
+      run,
+      numbersIn(({ state, reason }) => state === 'removed' || (state === 'failed' && reason !== 'in_doubt')),
+    )
+  }
+}
+
+/** Suppresses addresses that do not exist, and those that bounced softly too often. */
+async function suppress(
+  store: Store,
+  told: readonly ToldEvent[],
+  messages: ReadonlyMap<string, StoredMessage>,
+): Promise<void> {
+  const suppressions: Suppression[] = []
+  const softBounces: (SoftBounce & { readonly workspaceId: string })[] = []
+  for (const { workspaceId, key, event } of told) {
+    const message = messages.get(keyOf(key))
+    if (event.kind !== 'failed' || !message) continue
+    const { emailKey } = message
+    const address = { emailKey, email: toShownAddress(emailKey), evidence: event.reply?.text ?? null }
+    const isSoft = event.reason === 'soft_bounce'
+    if (event.suppress) suppressions.push({ workspaceId, ...address, reason: event.suppress, since: event.at })
+    if (isSoft) softBounces.push({ workspaceId, ...address, run: key.run, at: event.at })
+  }
+  await addSuppressions(store, suppressions)
+  for (const [workspaceId, bounces] of Map.groupBy(softBounces, (bounce) => bounce.workspaceId)) {
+    await recordSoftBounces(store, workspaceId, bounces)
+  }
+}
+
+/** The key of an address is the address, except where emails are encrypted. */
+function toShownAddress(emailKey: string): string | null {
+  return emailKey.includes('@') ? emailKey : null
+}
