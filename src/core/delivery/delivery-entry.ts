@@ -18,35 +18,36 @@ export interface EventBasis {
   readonly claim: number | null
 }
 
-export type DeliveryEvent = EventBasis &
-  (
-    | {
-        readonly kind: 'attempted'
-        /** The targets of links that differ between people, by the number of the link. */
-        readonly targets?: Readonly<Record<string, string>>
-      }
-    | { readonly kind: 'sent'; readonly reply: KeptReply }
-    | {
-        readonly kind: 'failed'
-        readonly reason: FailureReason
-        readonly reply?: KeptReply
-        /** The address is suppressed for this reason. */
-        readonly suppress?: 'hard_bounce'
-      }
-    | { readonly kind: 'deferred'; readonly until: number; readonly reply: KeptReply }
-    /** No server was asked, or it lost no attempt: the message is queued again. */
-    | { readonly kind: 'released'; readonly until: number; readonly reply?: KeptReply }
-    /** The connection ended between the message and the reply. */
-    | { readonly kind: 'in_doubt'; readonly reply?: KeptReply }
-    | {
-        readonly kind: 'removed'
-        readonly reason: RemovalReason
-        readonly variation: string | null
-        readonly locale: string | null
-        /** What was missing, for people. */
-        readonly detail?: string
-      }
-  )
+/** What happened, or what became of a message. */
+export type DeliveryOutcome =
+  | {
+      readonly kind: 'attempted'
+      /** The targets of links that differ between people, by the number of the link. */
+      readonly targets?: Readonly<Record<string, string>>
+    }
+  | { readonly kind: 'sent'; readonly reply: KeptReply }
+  | {
+      readonly kind: 'failed'
+      readonly reason: FailureReason
+      readonly reply?: KeptReply
+      /** The address is suppressed for this reason. */
+      readonly suppress?: 'hard_bounce'
+    }
+  | { readonly kind: 'deferred'; readonly until: number; readonly reply: KeptReply }
+  /** No server was asked, or it lost no attempt: the message is queued again. */
+  | { readonly kind: 'released'; readonly until: number; readonly reply?: KeptReply }
+  /** The connection ended between the message and the reply. */
+  | { readonly kind: 'in_doubt'; readonly reply?: KeptReply }
+  | {
+      readonly kind: 'removed'
+      readonly reason: RemovalReason
+      readonly variation: string | null
+      readonly locale: string | null
+      /** What was missing, for people. */
+      readonly detail?: string
+    }
+
+export type DeliveryEvent = EventBasis & DeliveryOutcome
 
 /** The body of an entry `svc_delivery`: events of one run. */
 export interface DeliveryBody {

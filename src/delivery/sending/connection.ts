@@ -1,14 +1,16 @@
 // One of a sender's connections: takes claimed messages one after the other, makes each, and sends it. The attempt is durable in the log
 // before the server can accept the message, and its outcome is told before the next attempt.
-import type { EventBasis } from '../../core/delivery/delivery-entry.ts'
+import type { DeliveryOutcome, EventBasis } from '../../core/delivery/delivery-entry.ts'
 import type { SmtpReply } from '../../core/delivery/failures.ts'
+import type { RemovalReason } from '../../core/delivery/message-state.ts'
 import { LeaseLost } from '../../store/senders/sender-leases.ts'
+import { domainOf } from '../../core/senders/sender.ts'
 import type { RenderedMessage } from '../content/render-job.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
 import type { ClaimedMessage } from '../run/claim-block.ts'
 import { SmtpFailure } from '../smtp/smtp-failure.ts'
 import { openSmtpSession, type SmtpSession, type SmtpSettings } from '../smtp/smtp-session.ts'
-import { toFailedOutcome, toKeptReply, type FailureEffect, type Outcome } from './outcome.ts'
+import { toFailedOutcome, toKeptReply, type FailureEffect } from './outcome.ts'
 import type { ReadyQueue } from './ready-queue.ts'
 import type { SenderGate } from './sender-gate.ts'
 import type { SendingRun } from './sending-run.ts'
@@ -24,8 +26,11 @@ export interface ConnectionOptions {
   readonly parts: DeliveryParts
   readonly queue: ReadyQueue<ReadyMessage>
   readonly gate: SenderGate
-  readonly smtp: SmtpSettings
-  readonly messagesPerConnection: number
+  /** As the sender is now; it may change while it sends. */
+  readonly smtp: () => SmtpSettings
+  readonly messagesPerConnection: () => number
+  /** Whether the sender still has so many connections. */
+  readonly isWanted: () => boolean
   /** The fence of the sender's lease. */
   readonly fence: number
   readonly isLeaseValid: () => boolean
@@ -35,13 +40,13 @@ export interface ConnectionOptions {
 
 /** A session that has nothing to send ends after this time: servers do not wait much longer. */
 const IDLE_MS = 5_000
+/** A message that failed here, and not at a server, is tried again after this time. */
+const RELEASED_FOR_MS = 10_000
 
 export class Connection {
   readonly #options: ConnectionOptions
   #session: SmtpSession | undefined
   #sent = 0
-  /** The message that is being made or sent. */
-  #current: ReadyMessage | undefined
 
   constructor(options: ConnectionOptions) {
     this.#options = options
@@ -49,34 +54,40 @@ export class Connection {
 
   /** Sends until the queue is closed. Never rejects: a message whose sending fails here is released. */
   async run(): Promise<void> {
-    const { queue, gate, parts } = this.#options
-    while (!queue.isClosed) {
-      if (!(await gate.untilOpen())) break
-      this.#current = await queue.take(IDLE_MS)
-      if (!this.#current) {
-        await this.#quit()
-        continue
-      }
-      try {
-        await this.#sendOne(this.#current)
-      } catch (error) {
-        if (!(error instanceof LeaseLost)) parts.onFailure(error, 'cannot send a message; it is queued again')
-        this.#tell(this.#current, { kind: 'released', until: 0 })
-        await this.#drop()
-      }
+    const { queue, gate, isWanted } = this.#options
+    while (!queue.isClosed && isWanted()) {
+      const admission = await gate.untilAdmitted()
+      if (admission === 'closed') break
+      const ready = await queue.take(IDLE_MS)
+      if (ready) await this.#trySendOne(ready)
+      else await this.#quit()
+      if (admission === 'probe') gate.endProbe()
     }
     await this.#quit()
   }
 
+  async #trySendOne(ready: ReadyMessage): Promise<void> {
+    try {
+      await this.#sendOne(ready)
+    } catch (error) {
+      const { parts } = this.#options
+      if (!(error instanceof LeaseLost)) parts.onFailure(error, 'cannot send a message; it is queued again')
+      void this.#tell(ready, { kind: 'released', until: parts.clock() + RELEASED_FOR_MS })
+      this.#drop()
+    }
+  }
+
   async #sendOne(ready: ReadyMessage): Promise<void> {
     const { removal } = ready.claimed
-    if (removal) return this.#tell(ready, toRemoved(ready, removal))
+    if (removal) return void this.#tell(ready, toRemoved(ready, removal))
+    const waitsUntil = this.#options.gate.domainWaitsUntil(domainOf(ready.claimed.address).toLowerCase())
+    if (waitsUntil !== undefined) return void this.#tell(ready, { kind: 'released', until: waitsUntil })
     const made = await this.#make(ready)
     if (!made) return
     const session = await this.#openSession(ready)
     if (!session) return
     const { gate } = this.#options
-    if (!(await gate.turn())) return this.#tell(ready, { kind: 'released', until: 0 })
+    if (!(await gate.turn())) return void this.#tell(ready, { kind: 'released', until: 0 })
     await this.#exchange(ready, made, session)
   }
 
@@ -86,17 +97,17 @@ export class Connection {
     const made = await parts.renderer.render(ready.sending.toJob(ready.claimed, parts.clock()))
     if (made.isOk) return made
     const removed = toRemoved(ready, 'user_removed_due_to_personalization_failed')
-    this.#tell(ready, { ...removed, detail: [made.problem, ...made.missing].join(' ') })
+    void this.#tell(ready, { ...removed, detail: [made.problem, ...made.missing].join(' ') })
     return undefined
   }
 
   /** Undefined if the server takes no connection: the message is taken first when it does. */
   async #openSession(ready: ReadyMessage): Promise<SmtpSession | undefined> {
     const { gate, queue, smtp, messagesPerConnection } = this.#options
-    if (this.#session?.isUsable && this.#sent < messagesPerConnection) return this.#session
+    if (this.#session?.isUsable && this.#sent < messagesPerConnection()) return this.#session
     await this.#quit()
     try {
-      this.#session = await openSmtpSession(smtp)
+      this.#session = await openSmtpSession(smtp())
       this.#sent = 0
       return this.#session
     } catch (error) {
@@ -104,7 +115,7 @@ export class Connection {
       queue.putBack(ready)
       const { effect } = this.#judge(ready, error.reply)
       if (effect === 'pause') await this.#options.pause('all', error.reply)
-      else await gate.fail(error.reply)
+      else gate.fail(error.reply)
       return undefined
     }
   }
@@ -121,9 +132,10 @@ export class Connection {
     }
     try {
       const reply = await session.send(mail, { beforeEnd })
-      this.#tell(ready, { kind: 'sent', reply: toKeptReply(reply) })
+      void this.#tell(ready, { kind: 'sent', reply: toKeptReply(reply) })
       ready.sending.countBlocked(false)
-      await gate.succeed()
+      gate.clearDomain(domainOf(ready.claimed.address).toLowerCase())
+      gate.succeed()
     } catch (error) {
       if (!(error instanceof SmtpFailure)) throw error
       await this.#fail(ready, error.reply)
@@ -133,29 +145,28 @@ export class Connection {
   async #fail(ready: ReadyMessage, reply: SmtpReply): Promise<void> {
     const { gate, pause } = this.#options
     const { outcome, effect } = this.#judge(ready, reply)
-    this.#tell(ready, outcome)
+    void this.#tell(ready, outcome)
     const isBlocked = effect === 'blocked'
-    if (effect === 'server') await gate.fail(reply)
-    else await gate.succeed()
+    if (effect === 'server') gate.fail(reply)
+    else gate.succeed()
     if (ready.sending.countBlocked(isBlocked) || effect === 'pause') await pause(ready.sending, reply)
   }
 
-  #judge({ sending, claimed }: ReadyMessage, reply: SmtpReply): { outcome: Outcome; effect: FailureEffect } {
+  #judge({ sending, claimed }: ReadyMessage, reply: SmtpReply): { readonly outcome: DeliveryOutcome; readonly effect: FailureEffect } {
     const { gate, parts } = this.#options
     const now = parts.clock()
     const { firstTriedAt } = claimed.message
     const { giveUpAfterHours } = sending.open.delivery.settings
-    const domain = claimed.address.slice(claimed.address.lastIndexOf('@') + 1).toLowerCase()
     return toFailedOutcome(reply, {
       firstTriedAt: firstTriedAt ?? now,
       now,
       giveUpAfterHours,
       random: parts.random(),
-      domainWaitsUntil: () => gate.makeWait(domain, now),
+      makeDomainWait: () => gate.makeDomainWait(domainOf(claimed.address).toLowerCase()),
     })
   }
 
-  #tell({ sending, claimed: { message } }: ReadyMessage, outcome: Outcome): Promise<void> {
+  #tell({ sending, claimed: { message } }: ReadyMessage, outcome: DeliveryOutcome): Promise<void> {
     const { parts, fence } = this.#options
     const basis: EventBasis = {
       message: message.number,

@@ -4,6 +4,10 @@ export class ReadyQueue<Item> {
   readonly #takers: ((item: Item | undefined) => void)[] = []
   #isClosed = false
 
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   get size(): number {
     return this.#items.length
   }

@@ -4,9 +4,12 @@ import { issueCoupons } from '../../actions/coupons/hold-coupons.ts'
 import { untilApplied } from '../../actions/applied-through.ts'
 import type { SmtpReply } from '../../core/delivery/failures.ts'
 import { pause } from '../../runtime/pause.ts'
+import { OPEN_STATES } from '../../core/delivery/message-state.ts'
+import { domainOf } from '../../core/senders/sender.ts'
 import { DAY_MS } from '../../core/time-zone.ts'
 import { pauseDelivery } from '../../store/delivery/deliveries.ts'
 import { settleAbandoned, unclaimMessages } from '../../store/delivery/message-claims.ts'
+import { hasMessagesIn, type StoredMessage } from '../../store/delivery/messages.ts'
 import { listOpenRuns } from '../../store/delivery/runs.ts'
 import { openPassword } from '../../store/senders/sender-secrets.ts'
 import {
@@ -19,12 +22,13 @@ import {
 import { findSenderByNumber, type StoredSender } from '../../store/senders/senders.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
 import { beginRuns } from '../run/begin-runs.ts'
-import { claimBlock } from '../run/claim-block.ts'
+import { claimBlock, type ClaimedMessage } from '../run/claim-block.ts'
 import { finishRun, removeRest } from '../run/end-run.ts'
 import { compareSlice, freezeSlice } from '../run/freeze-run.ts'
 import { readOpenRuns, type OpenRun } from '../run/open-run.ts'
 import { tellSlice } from '../run/tell-audience.ts'
 import type { HeldLease } from '../sender-lease.ts'
+import type { SmtpSettings } from '../smtp/smtp-session.ts'
 import { Connection, type ReadyMessage } from './connection.ts'
 import { ReadyQueue } from './ready-queue.ts'
 import { SenderGate } from './sender-gate.ts'
@@ -34,6 +38,7 @@ import { openSendingRun, type SendingRun } from './sending-run.ts'
 const LOOK_EVERY_MS = 200
 /** Messages of one claim at the most, and so many more wait at the most. */
 const BLOCK_MAX = 500
+const REFUSED = 'The SMTP server refuses the sender. Correct the sender, then resume the campaign.'
 /** After a failure of the store. */
 const RETRY_MS = 1_000
 /** How long messages on connections may take when the process stops. */
@@ -46,7 +51,8 @@ export class SenderLoop {
   readonly #sending = new Map<number, SendingRun>()
   readonly #stopping = new AbortController()
   readonly #gate: SenderGate
-  #connections: Promise<void>[] = []
+  /** By their numbers, from 0 on. */
+  readonly #connections = new Map<number, Promise<void>>()
   #sender: StoredSender | undefined
   /** The address that `comparing` has reached in each run. */
   readonly #compared = new Map<number, string>()
@@ -54,9 +60,11 @@ export class SenderLoop {
   constructor(parts: DeliveryParts, held: HeldLease) {
     this.#parts = parts
     this.#held = held
-    const { database, clock } = parts
+    const { database, clock, random, onFailure } = parts
     this.#gate = new SenderGate({
       clock,
+      random,
+      onFailure,
       saveWaiting: (halt) => database.write((store) => saveWaiting(store, held.lease, halt)),
     })
   }
@@ -95,16 +103,184 @@ export class SenderLoop {
   async #repeat(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted && this.#held.isValid) {
-      let isDone = false
       try {
-        isDone = !(await this.#step())
+        const step = await this.#step()
+        if (step === 'done') return
+        if (step === 'waiting') await pause(LOOK_EVERY_MS, signal)
       } catch (error) {
         if (error instanceof LeaseLost) throw error
         this.#parts.onFailure(error, 'cannot prepare messages; retrying')
         await pause(RETRY_MS, signal)
       }
-      if (isDone) return
-      await pause(LOOK_EVERY_MS, signal)
     }
+  }
+
+  /** Takes every campaign of the sender one step further. `working`: the next step should follow at once. */
+  async #step(): Promise<'done' | 'working' | 'waiting'> {
+    const { database } = this.#parts
+    const { lease } = this.#held
+    const sender = await findSenderByNumber(database, lease.sender)
+    if (!sender) return 'done'
+    this.#sender = sender
+    this.#gate.perSecond = sender.limits.perSecond
+    await beginRuns(this.#parts, lease)
+    const open = await readOpenRuns(database, lease.sender)
+    let isWorking = false
+    for (const run of open) if (await this.#advance(run, sender)) isWorking = true
+    if (open.every(({ delivery }) => delivery.paused)) return 'done'
+    return isWorking ? 'working' : 'waiting'
+  }
+
+  /** Returns whether the next step of the run should follow at once. */
+  async #advance(open: OpenRun, sender: StoredSender): Promise<boolean> {
+    const { run, delivery } = open
+    const { database } = this.#parts
+    const { lease } = this.#held
+    if (delivery.paused) {
+      await this.#putBack(({ sending }) => sending.open.run.number === run.number)
+      return false
+    }
+    switch (run.phase) {
+      case 'freezing':
+        await database.write((store) => freezeSlice(store, lease, open))
+        return true
+      case 'comparing':
+        await this.#compare(open)
+        return true
+      case 'telling':
+        await tellSlice(this.#parts, lease, open)
+        return true
+      case 'sending':
+        return this.#send(open, sender)
+      case 'finished':
+        return false
+    }
+  }
+
+  async #compare(open: OpenRun): Promise<void> {
+    const after = this.#compared.get(open.run.number) ?? ''
+    const reached = await this.#parts.database.write((store) => compareSlice(store, this.#held.lease, open, after))
+    if (reached !== undefined) this.#compared.set(open.run.number, reached)
+  }
+
+  async #send(open: OpenRun, sender: StoredSender): Promise<boolean> {
+    const { database } = this.#parts
+    const { lease } = this.#held
+    const { number } = open.run
+    if (open.delivery.state === 'cancelled') {
+      await this.#putBack(({ sending }) => sending.open.run.number === number)
+      if ((await removeRest(this.#parts, lease, open)) > 0) return true
+    } else if (await this.#claim(open, sender)) return true
+    if (await hasMessagesIn(database, number, OPEN_STATES)) return false
+    if (await finishRun(this.#parts, lease, open)) this.#sending.delete(number)
+    return false
+  }
+
+  /** Claims a block, if few messages wait for a connection. Returns whether it was a full one. */
+  async #claim(open: OpenRun, sender: StoredSender): Promise<boolean> {
+    const { connections, perSecond } = sender.limits
+    const block = Math.min(BLOCK_MAX, Math.max(connections, perSecond))
+    if (this.#queue.size > block / 2) return false
+    const sending = await this.#openSending(open, sender)
+    const claimed = await this.#claimAtMost(block, sending, sender)
+    this.#queue.add(claimed.map((message) => ({ sending, claimed: message })))
+    this.#connect(connections)
+    return claimed.length === block
+  }
+
+  async #claimAtMost(block: number, sending: SendingRun, { limits }: StoredSender): Promise<ClaimedMessage[]> {
+    const { database, clock, emailVault } = this.#parts
+    const { lease } = this.#held
+    const now = clock()
+    const day = Math.floor(now / DAY_MS)
+    const { claimed, quota } = await database.write(async (store) => {
+      await requireSenderLease(store, lease)
+      const max = await takeQuota(store, lease, { day, perDay: limits.perDay, wanted: block })
+      const couponLabelsOf = (message: StoredMessage) => sending.couponLabelsOf(message)
+      const options = { open: sending.open, max, now, emailVault, couponLabelsOf }
+      const messages = max === 0 ? [] : await claimBlock(store, lease, options)
+      await returnQuota(store, lease, day, max - messages.filter(({ removal }) => !removal).length)
+      return { claimed: messages, quota: max }
+    })
+    this.#gate.setQuotaUsed(quota === 0)
+    return claimed
+  }
+
+  async #openSending(open: OpenRun, sender: StoredSender): Promise<SendingRun> {
+    const known = this.#sending.get(open.run.number)
+    if (known?.senderUpdatedAt === sender.updatedAt) {
+      known.open = open
+      return known
+    }
+    const sending = await openSendingRun(this.#parts, open, sender)
+    this.#sending.set(open.run.number, sending)
+    return sending
+  }
+
+  /** Opens connections up to the sender's limit. Those beyond it end after their message. */
+  #connect(connections: number): void {
+    for (let index = 0; index < connections; index++) {
+      if (this.#connections.has(index)) continue
+      const connection = new Connection({
+        parts: this.#parts,
+        queue: this.#queue,
+        gate: this.#gate,
+        smtp: () => this.#smtpSettings(),
+        messagesPerConnection: () => this.#sender?.limits.messagesPerConnection ?? 1,
+        isWanted: () => index < (this.#sender?.limits.connections ?? 0),
+        fence: this.#held.lease.fence,
+        isLeaseValid: () => this.#held.isValid,
+        pause: (whose, reply) => this.#pause(whose, reply),
+      })
+      const running = connection.run().finally(() => this.#connections.delete(index))
+      this.#connections.set(index, running)
+    }
+  }
+
+  #smtpSettings(): SmtpSettings {
+    const sender = this.#sender as StoredSender
+    const password = openPassword(this.#parts.secretVault, sender)
+    const { host, port, security, username } = sender.smtp
+    const signIn = username === null || password === undefined ? {} : { username, password }
+    return { host, port, security, ...signIn, clientName: domainOf(sender.fromEmail) }
+  }
+
+  /** Pauses a campaign, or all of the sender, because the server refuses the sender itself. */
+  async #pause(whose: SendingRun | 'all', reply: SmtpReply): Promise<void> {
+    const { database, clock } = this.#parts
+    const sending = whose === 'all' ? [...this.#sending.values()] : [whose]
+    const halt = { since: clock(), reason: REFUSED, reply: `${reply.code ?? ''} ${reply.text}`.trim() }
+    for (const { open } of sending) await pauseDelivery(database, open.run.campaign, halt)
+  }
+
+  /** Queues messages again that wait for a connection. */
+  async #putBack(isWanted: (ready: ReadyMessage) => boolean): Promise<void> {
+    const { database, clock } = this.#parts
+    const { lease } = this.#held
+    const drained = this.#queue.drain(isWanted)
+    if (drained.length === 0) return
+    const byRun = Map.groupBy(drained, ({ sending }) => sending.open.run.number)
+    await database.write(async (store) => {
+      await requireSenderLease(store, lease)
+      for (const [run, ready] of byRun) {
+        const numbers = ready.map(({ claimed }) => claimed.message.number)
+        await unclaimMessages(store, { run, fence: lease.fence }, numbers)
+      }
+      const unused = drained.filter(({ claimed }) => !claimed.removal).length
+      await returnQuota(store, lease, Math.floor(clock() / DAY_MS), unused)
+    })
+  }
+
+  /** Messages on connections end; the others go back. Gives the lease back. */
+  async #end(): Promise<void> {
+    const { teller, onFailure } = this.#parts
+    this.#gate.close()
+    await this.#putBack(() => true).catch((error: unknown) => onFailure(error, 'cannot give messages back'))
+    this.#queue.close()
+    const late = new AbortController()
+    await Promise.race([Promise.all(this.#connections.values()), pause(STOP_WAIT_MS, late.signal)])
+    late.abort()
+    await teller.whenIdle()
+    await this.#held.release()
   }
 }

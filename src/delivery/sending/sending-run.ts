@@ -15,11 +15,14 @@ const BLOCKED_IN_A_ROW_MAX = 20
 export class SendingRun {
   /** As it was when it was read last. */
   open: OpenRun
+  /** The letters are those of the sender as it was then. */
+  readonly senderUpdatedAt: number
   readonly #letters: ReadonlyMap<string, Letter>
   #blockedInARow = 0
 
-  constructor(open: OpenRun, letters: ReadonlyMap<string, Letter>) {
+  constructor(open: OpenRun, letters: ReadonlyMap<string, Letter>, senderUpdatedAt: number) {
     this.open = open
+    this.senderUpdatedAt = senderUpdatedAt
     this.#letters = letters
   }
 
@@ -85,5 +88,6 @@ export async function openSendingRun(parts: DeliveryParts, open: OpenRun, sender
     attachments: [],
   }
   const templates = await loadRunTemplates(database, delivery, run.content)
-  return new SendingRun(open, new Map([...templates].map(([key, template]) => [key, { ...shared, template }])))
+  const letters = new Map([...templates].map(([key, template]) => [key, { ...shared, template }]))
+  return new SendingRun(open, letters, sender.updatedAt)
 }
