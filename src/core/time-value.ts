@@ -40,6 +40,33 @@ export function parseTimeValue(value: unknown): TimeValue | undefined {
   return fromPlainUtc(value) ?? fromEpochText(value) ?? fromIso(value)
 }
 
+/** A time of any year from 1000 on. `date` and `local`: without a zone, as if it were UTC. */
+export interface IsoTime {
+  readonly kind: 'date' | 'local' | 'instant'
+  /** Milliseconds since the epoch; negative before 1970. */
+  readonly ms: number
+}
+
+/** Parses ISO 8601 as the time values of requests have it, but also times before 1970, such as birthdays. */
+export function parseIsoTime(text: string): IsoTime | undefined {
+  const found = ISO.exec(text)?.groups
+  if (!found) return undefined
+  const { fraction = '', zone } = found
+  const [year, month, day] = [Number(found['year']), Number(found['month']), Number(found['day'])]
+  const [hour, minute, second] = [
+    Number(found['hour'] ?? 0),
+    Number(found['minute'] ?? 0),
+    Number(found['second'] ?? 0),
+  ]
+  const milliseconds = toMilliseconds(fraction)
+  if (!isClockTime(hour, minute, second) && !isDayEnd(hour, minute, second, milliseconds)) return undefined
+  if (!isCalendarDate(year, month, day)) return undefined
+  const ms = Date.UTC(year, month - 1, day) + ((hour * 60 + minute) * 60 + second) * 1000 + milliseconds
+  if (zone === undefined) return { kind: found['hour'] === undefined ? 'date' : 'local', ms }
+  const offset = zoneSuffixMs(zone)
+  return offset === undefined ? undefined : { kind: 'instant', ms: ms - offset }
+}
+
 /** Seconds east of UTC, from −54000 to 54000, as a number or a numeric string; undefined for anything else. */
 export function parseOffsetSeconds(value: unknown): number | undefined {
   const isNumeric = isJsonNumber(value) || (typeof value === 'string' && /^[+-]?\d+(?:\.0+)?$/.test(value))
@@ -122,22 +149,9 @@ function digits(text: string, start: number, end: number): number {
 }
 
 function fromIso(text: string): TimeValue | undefined {
-  const found = ISO.exec(text)?.groups
-  if (!found) return undefined
-  const { fraction = '', zone } = found
-  const [year, month, day] = [Number(found['year']), Number(found['month']), Number(found['day'])]
-  const [hour, minute, second] = [
-    Number(found['hour'] ?? 0),
-    Number(found['minute'] ?? 0),
-    Number(found['second'] ?? 0),
-  ]
-  const milliseconds = toMilliseconds(fraction)
-  if (!isClockTime(hour, minute, second) && !isDayEnd(hour, minute, second, milliseconds)) return undefined
-  if (!isCalendarDate(year, month, day)) return undefined
-  const ms = Date.UTC(year, month - 1, day) + ((hour * 60 + minute) * 60 + second) * 1000 + milliseconds
-  if (zone === undefined) return ms >= 0 ? { kind: 'local', ms } : undefined
-  const offset = zoneSuffixMs(zone)
-  return offset === undefined ? undefined : instantOf(ms - offset)
+  const time = parseIsoTime(text)
+  if (time?.kind === 'instant') return instantOf(time.ms)
+  return time && time.ms >= 0 ? { kind: 'local', ms: time.ms } : undefined
 }
 
 function instantOf(ms: number): TimeValue | undefined {
@@ -165,7 +179,7 @@ function isClockTime(hour: number, minute: number, second: number): boolean {
 
 const DAYS_OF_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** Refuses years before 1000: they are before 1970 anyway, and Date.UTC adds 1900 to some of them. */
+/** Refuses years before 1000: nobody needs them, and Date.UTC adds 1900 to some of them. */
 function isCalendarDate(year: number, month: number, day: number): boolean {
   const isLeapYear = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
   const days = month === 2 && isLeapYear ? 29 : (DAYS_OF_MONTH[month - 1] ?? 0)

@@ -2,6 +2,7 @@
 // PostgreSQL is a member of `Store` or `Database`, with the reason; nothing outside of store/ asks which database it is.
 import type { AliasedExpression, Kysely, RawBuilder, SelectQueryBuilder } from 'kysely'
 import { AppError } from '../core/app-error.ts'
+import type { ValueTest } from '../core/segments/value-test.ts'
 import type { Tables } from './tables.ts'
 
 /** `integer`: up to 2^53. `text`: compared by code point. */
@@ -52,6 +53,18 @@ export interface Store {
    * writer at a time.
    */
   lockRows<Query extends SelectQueryBuilder<Tables, never, unknown>>(query: Query): Query
+  /**
+   * The value at `steps` (names of members, positions in lists) in a text of JSON; null if there is none. SQLite returns its text,
+   * PostgreSQL `jsonb`: only `meetsTest` and `jsonText` can read it.
+   */
+  jsonAt(text: RawBuilder<string>, steps: readonly (string | number)[]): RawBuilder<unknown>
+  /** The text of a value of `jsonAt`. */
+  jsonText(value: RawBuilder<unknown>): RawBuilder<string | null>
+  /**
+   * Whether a value of `jsonAt` meets a test; never null. SQLite calls the function of the same name in core; PostgreSQL, which has
+   * exact numbers and compares JSON by value, computes the same.
+   */
+  meetsTest(value: RawBuilder<unknown>, test: ValueTest): RawBuilder<boolean>
   /** Whether transactions can write at the same time, so that rows need locks. */
   readonly locksRows: boolean
 }

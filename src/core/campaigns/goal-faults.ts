@@ -66,7 +66,7 @@ function valueFaults(condition: SentCondition | undefined, field: string): Fault
 }
 
 /** The problem of a condition's value; undefined if it is valid, and for `exists`, which ignores the value. */
-function conditionProblem(condition: SentCondition, operator: Operator): string | undefined {
+export function conditionProblem(condition: SentCondition, operator: Operator): string | undefined {
   const { value } = condition
   switch (operator) {
     case 'exists':

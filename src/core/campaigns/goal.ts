@@ -38,12 +38,19 @@ export function hasConditions({ where }: Goal): boolean {
 }
 
 /** Whether the attributes of an event meet the conditions. The caller has compared the event's name. */
-export function meetsConditions({ where }: Goal, attributes: Readonly<Record<string, unknown>>): boolean {
+export function meetsConditions(
+  { where }: Pick<Goal, 'where'>,
+  attributes: Readonly<Record<string, unknown>>,
+): boolean {
   return where.every((condition) => holds(condition, attributes))
 }
 
-function holds({ attribute, operator, value }: Condition, attributes: Readonly<Record<string, unknown>>): boolean {
-  const actual = findAttribute(attributes, attribute)
+function holds(condition: Condition, attributes: Readonly<Record<string, unknown>>): boolean {
+  return meetsComparison(findAttribute(attributes, condition.attribute), condition)
+}
+
+/** Whether a value meets a comparison of a condition. `actual` is undefined if there is no such attribute. */
+export function meetsComparison(actual: unknown, { operator, value }: Pick<Condition, 'operator' | 'value'>): boolean {
   const isPresent = actual !== undefined
   switch (operator) {
     case 'is':

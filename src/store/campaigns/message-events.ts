@@ -1,6 +1,6 @@
 // The table of message events: what happened to the messages of campaigns. A fact always keeps the customer id it was reported
 // with, even when users merge.
-import { sql, type CreateTableBuilder } from 'kysely'
+import { sql, type CreateTableBuilder, type RawBuilder } from 'kysely'
 import { isTouch, TOUCH_KINDS } from '../../core/statistics/campaign-history.ts'
 import {
   compareMessages,
@@ -9,6 +9,7 @@ import {
   messageKey,
   MESSAGE_KINDS,
   type MessageEvent,
+  type MessageKind,
 } from '../../core/campaigns/facts.ts'
 import type { CampaignPeriod } from './campaign-activity.ts'
 import { factTable } from './fact-table.ts'
@@ -117,6 +118,27 @@ const FACTS = factTable<MessageEventRow, MessageEvent, 'message_events'>({
   toRow,
   fromRow: toMessageEvent,
 })
+
+/** The message events of one kind to some customers (a subquery of their numbers) by a campaign, as a query. */
+export function messageEventsOf(
+  store: Store,
+  customers: RawBuilder<unknown>,
+  {
+    campaign,
+    kind,
+    from,
+  }: { readonly campaign: number; readonly kind: MessageKind; readonly from: number | undefined },
+) {
+  return FACTS.ask(store, (table) => {
+    const facts = store.query
+      .selectFrom(`${table} as fact`)
+      .select(sql.lit(1).as('one'))
+      .where(sql<boolean>`fact.customer in ${customers}`)
+      .where('fact.campaign', '=', campaign)
+      .where('fact.kind', '=', MESSAGE_KINDS.indexOf(kind))
+    return from === undefined ? facts : facts.where('fact.time', '>=', from)
+  })
+}
 
 /** All message events of customers in campaigns. */
 export const listMessageEvents = FACTS.listIn

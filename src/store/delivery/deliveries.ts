@@ -74,6 +74,11 @@ export async function createDeliveries({ query }: Store, { text, integer }: SqlT
   await query.schema.createIndex('deliveries_by_state').on('deliveries').columns(['state', 'start_at']).execute()
 }
 
+/** All deliveries, as a query that callers narrow. */
+export function deliveryRows({ query }: Store) {
+  return query.selectFrom('deliveries as delivery')
+}
+
 /** Undefined if the campaign has no delivery. */
 export async function findDelivery({ query }: Store, campaign: number): Promise<StoredDelivery | undefined> {
   const row = await query.selectFrom('deliveries').selectAll().where('campaign', '=', campaign).executeTakeFirst()

@@ -1,6 +1,7 @@
 // The store on PostgreSQL 15 or newer, over one bounded pool of connections.
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import { Semaphore } from '../../concurrency/semaphore.ts'
+import { postgresConditions } from './postgres-conditions.ts'
 import { isRepeatable, openPostgresPool, toKyselyPool, type PoolOptions } from './postgres-pool.ts'
 import { StoreError, TooBusy, WRITE_WAIT_MS, type ColumnType, type Database, type Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
@@ -169,6 +170,7 @@ function postgresStore(query: Kysely<Tables>, enterQueue?: (key: string) => void
       await sql`select pg_advisory_xact_lock_shared(hashtextextended(${key}, 0))`.execute(query)
     },
     lockRows: (rows) => rows.forUpdate() as typeof rows,
+    ...postgresConditions,
     locksRows: true,
   }
 }

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import SqliteFile from 'better-sqlite3'
 import { giveToFolderOwner } from '../../runtime/folder-owner.ts'
+import { addConditionFunctions } from './sqlite-conditions.ts'
 import { StoreError } from '../store.ts'
 import { problemOfCode } from '../../core/phrases/system-problem.ts'
 
@@ -103,6 +104,7 @@ function prepare(file: SqliteFile.Database, { readOnly, durable, pageCacheKib = 
   file.pragma(`cache_size = -${pageCacheKib}`)
   file.pragma('foreign_keys = ON')
   file.pragma('temp_store = MEMORY')
+  addConditionFunctions(file)
 }
 
 /** The file or the machine fails, not the statement. */

@@ -1,6 +1,7 @@
 // The store on SQLite: one file, opened on this thread (pipeline, command line) or on a thread of its own (HTTP).
 import { Worker } from 'node:worker_threads'
 import { Kysely, sql } from 'kysely'
+import { sqliteConditions } from './sqlite-conditions.ts'
 import { SqliteConnection, type SqlResult } from './sqlite-connection.ts'
 import { sqliteDialect, type SqliteExecutor } from './sqlite-dialect.ts'
 import type { StatementAnswer, StatementMessage } from './sqlite-thread.ts'
@@ -80,6 +81,7 @@ function sqliteStore(query: Kysely<Tables>): Store {
     async lock() {},
     async lockShared() {},
     lockRows: (rows) => rows,
+    ...sqliteConditions,
     locksRows: false,
   }
 }

@@ -78,6 +78,11 @@ export async function addTracking({ query }: Store, { text }: SqlTypes): Promise
   await query.schema.alterTable('preferences').addColumn('tracking', text).execute()
 }
 
+/** The current preferences, as a query that callers narrow. */
+export function preferenceRows({ query }: Store) {
+  return query.selectFrom('preferences as preference')
+}
+
 /**
  * Locks the preferences of these workspaces until the transaction ends, against merges of users too. Look users up only under this
  * lock: a user found before may have been merged. Always locks in the order of workspace ids, and nothing after it, so that no two

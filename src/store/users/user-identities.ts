@@ -82,6 +82,19 @@ export function userIdWith({ query }: Store, workspaceId: string, { name, value 
     .where('value', '=', value)
 }
 
+/** The numbers of a user's customer ids, as a subquery. */
+export function customerNumbersOf({ query }: Store, userId: RawBuilder<number>) {
+  const identities = query.selectFrom('user_identities as alias').select('alias.number')
+  return identities.where('alias.user_id', '=', userId).where('alias.name', '=', CUSTOMER_ID)
+}
+
+/** The customer id that came first of a user's, as a subquery. */
+export function firstCustomerId({ query }: Store, userId: RawBuilder<number>) {
+  const identities = query.selectFrom('user_identities as alias').select('alias.value')
+  const customers = identities.where('alias.user_id', '=', userId).where('alias.name', '=', CUSTOMER_ID)
+  return customers.orderBy('alias.number').limit(1)
+}
+
 /** The identities of a user are read in one statement if there are fewer than this, as for nearly all users. */
 const IDENTITIES_AT_ONCE = 100
 /** The newest value of an identifier is found among this many of a user's values: the first in the order of their text. */

@@ -1,6 +1,6 @@
 // The table of users. A user who turns out to be the same person as an older user is merged: its row stays and points to the older
 // one. Events keep the user id they were stored with, so a merge costs the same for any history.
-import type { Selectable } from 'kysely'
+import type { RawBuilder, Selectable } from 'kysely'
 import { parseJsonText } from '../../core/json/parse-json.ts'
 import { survivorsOf, type Merge } from '../../core/users/merge.ts'
 import type { Attributes, Identity } from '../../core/users/user.ts'
@@ -153,6 +153,26 @@ function shownUsers(store: Store) {
 /** All users, merged ones too, as a query that callers narrow. */
 export function userRows({ query }: Store) {
   return query.selectFrom('users as user')
+}
+
+/** The ids of the users that were merged into one, as a query. */
+export function mergedIdsOf({ query }: Store, survivor: RawBuilder<number>) {
+  return query.selectFrom('users as merged').select('merged.id').where('merged.merged_into', '=', survivor)
+}
+
+/** The id that is `count` users after `after`, merged ones included; undefined if there are fewer. Reads only the index. */
+export async function skipUsersAfter(
+  { query }: Store,
+  workspaceId: string,
+  { after, count }: { readonly after: number; readonly count: number },
+): Promise<number | undefined> {
+  const later = query.selectFrom('users').select('id').where('workspace_id', '=', workspaceId).where('id', '>', after)
+  const row = await later
+    .orderBy('id')
+    .limit(1)
+    .offset(count - 1)
+    .executeTakeFirst()
+  return row?.id
 }
 
 /** The oldest user with an address; undefined if there is none. */
