@@ -2,7 +2,7 @@
 // load has users of its own. The naive model computes the resulting statistics.
 import { DAY_MS } from '../../src/core/time-zone.ts'
 import type { Goal } from '../../src/core/campaigns/goal.ts'
-import { MESSAGE_KINDS } from '../../src/core/campaigns/facts.ts'
+import { BOUNCE_REASONS, MESSAGE_KINDS } from '../../src/core/campaigns/facts.ts'
 import { workspaceAfter, PERSON, toBody, type HistoryEntry } from '../support/statistics/history-entries.ts'
 import type {
   AudienceReport,
@@ -138,15 +138,16 @@ export class RequestWriter {
 
   #message(campaignId: string): MessageReport {
     const isNamed = this.#isOnce(2)
+    const kind = this.#pick(MESSAGE_KINDS)
     return {
       campaignId,
       customerId: this.#link(this.#below(CUSTOMERS)).customerId,
       platform: this.#pick(['EMAIL', 'WEB']),
       deviceId: null,
-      kind: this.#pick(MESSAGE_KINDS),
+      kind,
       time: this.#instant(),
       messageId: isNamed ? `${this.#options.name}-message-${this.#messages++}` : null,
-      reason: null,
+      reason: kind === 'bounce' ? this.#pick(BOUNCE_REASONS) : null,
     }
   }
 

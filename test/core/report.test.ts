@@ -2,7 +2,7 @@
 // holds.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { GROUPS, MESSAGE_KINDS, type MessageKind } from '../../src/core/campaigns/facts.ts'
+import { BOUNCE_REASONS, GROUPS, MESSAGE_KINDS, type MessageKind } from '../../src/core/campaigns/facts.ts'
 import {
   memberFaults,
   membershipsOf,
@@ -142,8 +142,22 @@ describe('a reason', () => {
   ]
   it.each(reasons)('%s: %j is accepted: %s', (_rule, reason, isAccepted) => {
     expect(memberFieldsOf({ removed: reason })).toEqual(isAccepted ? [] : ['members[0].removed'])
-    for (const kind of MESSAGE_KINDS)
+    for (const kind of MESSAGE_KINDS.filter((one) => one !== 'bounce'))
       expect(eventFieldsOf({ kind, reason })).toEqual(isAccepted ? [] : ['events[0].reason'])
+  })
+
+  it.each(BOUNCE_REASONS)('of a bounce may be %s', (reason) => {
+    expect(eventFieldsOf({ kind: 'bounce', reason })).toEqual([])
+  })
+
+  it.each([{ reason: 'unknown' }, { reason: 'Hard_bounce' }, {}])('of a bounce must not be that of %o', (fields) => {
+    expect(messageFaults([event({ kind: 'bounce', ...fields })], SETTINGS, NOW)).toEqual([
+      { field: 'events[0].reason', problem: 'must be hard_bounce, soft_bounce or blocked if the kind is bounce' },
+    ])
+  })
+
+  it('of a bounce is no second fault where the schema refused it', () => {
+    expect(messageFaults([{ kind: 'bounce', reason: undefined }], SETTINGS, NOW)).toEqual([])
   })
 })
 

@@ -252,7 +252,7 @@ const MESSAGE = {
   kind: fc.constantFrom(...MESSAGE_KINDS),
   time: instant,
   messageId: some('m'),
-  reason: some('r'),
+  reason: fc.constantFrom(null, 'r', 'hard_bounce', 'soft_bounce'),
 }
 
 function facts(): fc.Arbitrary<AllFacts> {

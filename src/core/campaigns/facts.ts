@@ -6,9 +6,28 @@ import { EVENT_PLATFORMS, toListed, type Platform } from '../platform.ts'
 export const GROUPS = ['target', 'campaign_control', 'global_control'] as const
 export type Group = (typeof GROUPS)[number]
 
-/** What can happen to a message. The tables store the index of a kind. */
-export const MESSAGE_KINDS = ['attempted', 'sent', 'failed', 'delivered', 'impression', 'click'] as const
+/** What can happen to a message. The tables store the index of a kind, so a new kind comes last. */
+export const MESSAGE_KINDS = [
+  'attempted',
+  'sent',
+  'failed',
+  'delivered',
+  'impression',
+  'click',
+  'bounce',
+  'complaint',
+  'unsubscribe',
+  'machine_impression',
+  'machine_click',
+  'proxy_impression',
+] as const
 export type MessageKind = (typeof MESSAGE_KINDS)[number]
+
+/** The reasons of bounces that statistics also count on their own. */
+export const COUNTED_BOUNCES = ['hard_bounce', 'soft_bounce'] as const
+export type CountedBounce = (typeof COUNTED_BOUNCES)[number]
+/** Every bounce has one of these reasons. */
+export const BOUNCE_REASONS = [...COUNTED_BOUNCES, 'blocked'] as const
 
 /** A customer was in the audience of a campaign. Identity: campaign, customer, platform, `evaluatedAt`. */
 export interface Membership {

@@ -15,7 +15,7 @@ interface Mentions {
 export interface ReportRemarks {
   /** By platform as sent. */
   readonly platforms: ReadonlyMap<string, Mentions>
-  /** Message events with a reason that did not fail. */
+  /** Message events with a reason that neither failed nor bounced. */
   readonly ignoredReasons: Mentions | undefined
 }
 
@@ -34,7 +34,7 @@ export function remarksOn(items: readonly RemarkedItem[]): ReportRemarks {
     const mentions = platforms.get(platform)
     if (mentions) mentions.count++
     else platforms.set(platform, { first: index, count: 1 })
-    if (reason === undefined || kind === 'failed') continue
+    if (reason === undefined || kind === 'failed' || kind === 'bounce') continue
     ignoredReasons ??= { first: index, count: 0 }
     ignoredReasons.count++
   }
@@ -56,7 +56,7 @@ export function reportWarnings(
   if (ignoredReasons) {
     const { first, count } = ignoredReasons
     const what = count === 1 ? '' : `; so are ${inDigits(count - 1)} more`
-    const problem = `is ignored, because only failed events have a reason${what}`
+    const problem = `is ignored, because only failed and bounce events have a reason${what}`
     warnings.push({ kind: 'ignored_field', field: `${list}[${first}].reason`, problem })
   }
   return warnings

@@ -1,7 +1,14 @@
 // Reports of audiences and message events: finds faults that the schema cannot find, and turns accepted reports into facts. Facts
 // must depend only on the report and the workspace, so that they are the same whenever the pipeline computes them.
 import type { Fault } from '../app-error.ts'
-import { toMessagePlatform, type Group, type Membership, type MessageEvent, type MessageKind } from './facts.ts'
+import {
+  BOUNCE_REASONS,
+  toMessagePlatform,
+  type Group,
+  type Membership,
+  type MessageEvent,
+  type MessageKind,
+} from './facts.ts'
 import { futureProblem, parseTimeValue, TIME_PROBLEM } from '../time-value.ts'
 import { localToInstant } from '../time-zone.ts'
 import { placeholderProblem } from '../users/placeholder.ts'
@@ -80,10 +87,10 @@ export function messageFaults(events: Items<MessageReport>, settings: TimeSettin
   for (let index = 0; index < events.length; index++) {
     const event = events[index]
     if (!event) continue
-    const { customer_id, time, reason } = event
+    const { customer_id, time } = event
     if (customer_id !== undefined) faults.add(index, 'customer_id', placeholderProblem(customer_id))
     if (time !== undefined) faults.add(index, 'time', timeProblem(time, settings, receivedAt))
-    if (reason !== undefined) faults.add(index, 'reason', reasonProblem(reason))
+    faults.add(index, 'reason', messageReasonProblem(event))
   }
   return faults.all
 }
@@ -193,6 +200,16 @@ function dimensionNameProblem(name: string): string | undefined {
   if (name.endsWith('_control_group')) return 'must not end with _control_group, which is reserved for control groups'
   return DIMENSION_NAME.test(name) ? undefined : 'must start with a letter or digit and contain no control characters'
 }
+
+/** A bounce without a reason is refused, because it would count as neither hard nor soft. */
+function messageReasonProblem(event: NonNullable<Items<MessageReport>[number]>): string | undefined {
+  const { kind, reason } = event
+  if (reason === undefined) return kind === 'bounce' && !('reason' in event) ? BOUNCE_PROBLEM : undefined
+  if (kind === 'bounce') return BOUNCE_REASONS.some((allowed) => allowed === reason) ? undefined : BOUNCE_PROBLEM
+  return reasonProblem(reason)
+}
+
+const BOUNCE_PROBLEM = `must be ${BOUNCE_REASONS.slice(0, -1).join(', ')} or ${BOUNCE_REASONS.at(-1)} if the kind is bounce`
 
 const REASON = /^[a-z0-9_]+$/
 

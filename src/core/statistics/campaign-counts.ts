@@ -18,8 +18,15 @@ import {
 } from './cells.ts'
 import { ALL } from './grouping-sets.ts'
 import { FUNNEL_REMOVALS } from './delivery-units.ts'
-import { compareTexts, type MessageKind } from '../campaigns/facts.ts'
+import {
+  compareTexts,
+  COUNTED_BOUNCES,
+  MESSAGE_KINDS,
+  type CountedBounce,
+  type MessageKind,
+} from '../campaigns/facts.ts'
 import { percentage } from './percentage.ts'
+import type { Platform } from '../platform.ts'
 import { computeUplift, NO_UPLIFT, type Share, type Uplift } from './uplift.ts'
 
 /** Calendar days of the workspace's time zone since 1970-01-01, both inclusive. */
@@ -72,11 +79,16 @@ export interface ControlCounts {
   readonly reachable: number
 }
 
-export interface PerformanceCounts extends Readonly<Record<Exclude<MessageKind, 'delivered'>, number>> {
+/** By kind of message event, and the rates. */
+export interface PerformanceCounts extends Readonly<Record<MessageKind | CountedBounce, number>> {
   readonly ctr: number
   readonly deliveryRate: number
   readonly sentRate: number
   readonly failureRate: number
+  readonly openRate: number
+  readonly unsubscribeRate: number
+  readonly complaintRate: number
+  readonly bounceRate: number
 }
 
 export interface GoalCounts extends Uplift {
@@ -95,6 +107,8 @@ export interface FunnelCounts {
   readonly devices: number
   readonly activeDevices: number
 }
+
+const EMAIL: Platform = 'EMAIL'
 
 /** The series of a campaign that have a count, by their dimensions. */
 export class CampaignSeries {
@@ -122,8 +136,12 @@ export class CampaignSeries {
    */
   *count(goalNames: readonly string[], question: StatsQuestion): Generator<readonly [string, LocalesCounts]> {
     const goals = goalNames.map((name) => toGoalMetrics(name, question.attributionType))
-    const countLocales = (locales: ReadonlyMap<string, Variations>) =>
-      mapLevel(locales, 'all_locales', (variations) => countLocale(variations, goals, question))
+    const emails = this.#tree.get(EMAIL)
+    const countLocales = (locales: ReadonlyMap<string, Variations>, platform: string) =>
+      mapLevel(locales, 'all_locales', (variations, locale) => {
+        const emailed = platform === ALL || platform === EMAIL ? emails?.get(locale) : undefined
+        return countLocale({ variations, emailed }, goals, question)
+      })
     yield* mapLevel(this.#tree, 'all_platforms', countLocales)
   }
 }
@@ -199,17 +217,27 @@ function childOf<Key, Value>(parent: Map<Key, Value>, key: Key, make: () => Valu
 function* mapLevel<Value, Result>(
   level: ReadonlyMap<string, Value>,
   aggregate: string,
-  toResult: (value: Value) => Result,
+  toResult: (value: Value, key: string) => Result,
 ): Generator<readonly [key: string, result: Result]> {
-  for (const [key, value] of level) yield [key === ALL ? aggregate : key, toResult(value)]
+  for (const [key, value] of level) yield [key === ALL ? aggregate : key, toResult(value, key)]
 }
 
-function countLocale(variations: Variations, goals: readonly GoalMetrics[], question: StatsQuestion): LocaleCounts {
+/** The variations of a locale of one platform or of all, and those that are EMAIL's among them. */
+interface LocaleSeries {
+  readonly variations: Variations
+  readonly emailed: Variations | undefined
+}
+
+function countLocale(
+  { variations, emailed }: LocaleSeries,
+  goals: readonly GoalMetrics[],
+  question: StatsQuestion,
+): LocaleCounts {
   // Control groups are sent nothing: their numbers are the same for every variation.
   const all = variations.get(ALL) ?? new DimensionsCounts()
   return {
-    variations: mapLevel(variations, 'all_variations', (counts) => ({
-      performance: countPerformance(counts, question.metricType),
+    variations: mapLevel(variations, 'all_variations', (counts, variation) => ({
+      performance: countPerformance(counts, emailed?.get(variation), question.metricType),
       goals: new Map(goals.map((goal) => [goal.name, countGoal(counts, all, goal, question)])),
       funnel: countFunnel(counts),
       failures: countFailures(counts),
@@ -219,21 +247,46 @@ function countLocale(variations: Variations, goals: readonly GoalMetrics[], ques
   }
 }
 
-function countPerformance(counts: DimensionsCounts, metricType: MetricType): PerformanceCounts {
-  const numberOf = (kind: MessageKind) => counts.number(ANY_GROUP, kind, metricType)
-  const [attempted, sent, failed] = [numberOf('attempted'), numberOf('sent'), numberOf('failed')]
-  const [delivered, impression, click] = [numberOf('delivered'), numberOf('impression'), numberOf('click')]
+function countPerformance(
+  counts: DimensionsCounts,
+  emails: DimensionsCounts | undefined,
+  metricType: MetricType,
+): PerformanceCounts {
+  const numberOf = (metric: MessageKind | CountedBounce) => counts.number(ANY_GROUP, metric, metricType)
+  const numbers = Object.fromEntries(PERFORMANCE_METRICS.map((metric) => [metric, numberOf(metric)])) as Record<
+    (typeof PERFORMANCE_METRICS)[number],
+    number
+  >
+  const { attempted, sent, failed, impression } = numbers
+  const delivered = deliveredBase(numbers.delivered, emails, metricType)
   return {
-    attempted,
-    sent,
-    failed,
-    impression,
-    click,
-    ctr: percentage(click, impression),
-    deliveryRate: percentage(delivered > 0 ? delivered : impression, sent),
+    ...numbers,
+    ctr: percentage(numbers.click, impression),
+    deliveryRate: percentage(delivered ?? impression, sent),
     sentRate: percentage(sent, attempted),
     failureRate: percentage(failed, attempted),
+    openRate: percentage(impression, delivered ?? 0),
+    unsubscribeRate: percentage(numbers.unsubscribe, sent),
+    complaintRate: percentage(numbers.complaint, sent),
+    bounceRate: percentage(numbers.bounce, sent),
   }
+}
+
+const PERFORMANCE_METRICS = [...MESSAGE_KINDS, ...COUNTED_BOUNCES] as const
+
+/**
+ * The deliveries that rates are computed with: those reported, and where EMAIL has none, its sent messages that did not bounce;
+ * `emails` are the counts of EMAIL among the counted. Undefined if nothing tells of deliveries.
+ */
+function deliveredBase(
+  delivered: number,
+  emails: DimensionsCounts | undefined,
+  metricType: MetricType,
+): number | undefined {
+  const emailsOf = (kind: MessageKind) => emails?.number(ANY_GROUP, kind, metricType) ?? 0
+  const sent = emailsOf('sent')
+  if (sent === 0 || emailsOf('delivered') > 0) return delivered > 0 ? delivered : undefined
+  return delivered + Math.max(0, sent - emailsOf('bounce'))
 }
 
 /** The kind of message event whose count `cvr` divides by. */

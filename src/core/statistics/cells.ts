@@ -26,7 +26,7 @@ export const ANY_GROUP = ''
 export const NO_GENERATION = 0
 
 /**
- * What a cell counts. For message events: their kind. For audiences, where a unit is a user on a day of audience: `audience`
+ * What a cell counts. For message events: their kind, and for bounces also `hard_bounce` and `soft_bounce`. For audiences, where a unit is a user on a day of audience: `audience`
  * (units, and the users in them), `unit.sent`, `unit.pending`, `unit.impression`, `unit.failed:` and `unit.removed:` with the
  * reason, `unit.devices` and `unit.active_devices` (occurrences are devices). For goals: `converted.` with the attribution type
  * and the goal; `converted:` with the goal, in a control group; and `met:` with the goal: users who met it in the window after an

@@ -5,7 +5,7 @@ import { ANY_GROUP, CellSum, NO_GENERATION } from './cells.ts'
 import { capGoalEvents } from './goal-event-cap.ts'
 import { countConversions, LastInteractions, type Converted } from './conversions.ts'
 import { countUnits, type DeliveryOptions } from './delivery-units.ts'
-import type { GoalEvent, Membership, MessageEvent } from '../campaigns/facts.ts'
+import { COUNTED_BOUNCES, type GoalEvent, type Membership, type MessageEvent } from '../campaigns/facts.ts'
 import { MergedGroupingSets, type KeyedDimensions } from './grouping-sets.ts'
 import { affectedMetrics } from './affected-metrics.ts'
 import type { Rules } from './rules.ts'
@@ -36,7 +36,7 @@ const EVERYTHING: Scope = { campaigns: 'all', parts: 'all' }
  * For each campaign, let M be the user's memberships in it, E the message events, and G the tracked events that meet one
  * of its goals. What is counted, each at its platform, locale and variation and at all aggregates of these:
  *
- * - performance: each e ∈ E on its day, by kind; its dimensions are those of the latest m ∈ M of its platform not after it, else
+ * - performance: each e ∈ E on its day, by kind, and hard and soft bounces by their reason too; its dimensions are those of the latest m ∈ M of its platform not after it, else
  *   of the earliest, else its platform alone;
  * - units (`delivery-units.ts`): each day of audience of the user's group, with the one state it ended in;
  * - conversions (`conversions.ts`): each g ∈ G on its day, for each attribution type, at the dimensions of the one touch that
@@ -234,7 +234,11 @@ function countPerformance(history: CampaignHistory, { affected, ...options }: De
   const tally = new Tally({ ...options, ...basis, only: affected?.groupingSets })
   for (const message of history.messages) {
     const { kind, time } = message
-    if (!affected || affected.kinds.has(kind)) tally.add(kind, history.dimensionsOf(message), time)
+    if (affected && !affected.kinds.has(kind)) continue
+    const dimensions = history.dimensionsOf(message)
+    tally.add(kind, dimensions, time)
+    const bounce = kind === 'bounce' && COUNTED_BOUNCES.find((counted) => counted === message.reason)
+    if (bounce) tally.add(bounce, dimensions, time)
   }
   return [tally]
 }

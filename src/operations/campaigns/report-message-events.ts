@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { namesOfMessages, DIMENSION_REASONS_MAX, REASONS_MAX } from '../../core/campaigns/campaign-names.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../../core/event.ts'
-import { MESSAGE_KINDS, UNKNOWN_REASON } from '../../core/campaigns/facts.ts'
+import { BOUNCE_REASONS, MESSAGE_KINDS, UNKNOWN_REASON } from '../../core/campaigns/facts.ts'
 import {
   DEVICE_ID_LENGTH_MAX,
   MESSAGE_ID_LENGTH_MAX,
@@ -19,7 +19,12 @@ const MessageEventBody = Strict({
   device_id: Type.Optional(
     Text(1, DEVICE_ID_LENGTH_MAX, 'The device the message was sent to. Default: `customer_id`.'),
   ),
-  kind: OneOf(MESSAGE_KINDS, 'What happened to the message. For EMAIL an impression is an open.'),
+  kind: OneOf(
+    MESSAGE_KINDS,
+    'What happened to the message. For EMAIL an impression is an open. `machine_impression` and `machine_click` are those of ' +
+      'programs that check mail; report them instead of an impression or click. `proxy_impression` tells that a picture proxy ' +
+      'of a mail service loaded the picture; report it beside its impression.',
+  ),
   time: ReportTime('When it happened.'),
   message_id: Type.Optional(Text(1, MESSAGE_ID_LENGTH_MAX, 'Your message id, used to detect repeats.')),
   reason: Type.Optional(
@@ -27,7 +32,7 @@ const MessageEventBody = Strict({
       1,
       REASON_LENGTH_MAX,
       `Why it failed. Characters: \`a-z\`, \`0-9\` and \`_\`. A failure without it counts as \`${UNKNOWN_REASON}\`. ` +
-        'Other kinds ignore it.',
+        `Required for the kind \`bounce\`: ${BOUNCE_REASONS.map((reason) => `\`${reason}\``).join(', ')}. Other kinds ignore it.`,
     ),
   ),
 })

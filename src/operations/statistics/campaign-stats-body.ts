@@ -35,9 +35,24 @@ const PerformanceStats = Type.Object(
     impression: Count('For EMAIL an impression is an open.'),
     click: Count(),
     ctr: Rate('click / impression'),
-    delivery_rate: Rate('delivered / sent, or impression / sent if no delivery is reported'),
+    delivery_rate: Rate(
+      'delivered / sent. Where no delivery is reported: for EMAIL (sent - bounce) / sent, for other platforms impression / sent',
+    ),
     sent_rate: Rate('sent / attempted'),
     failure_rate: Rate('failed / attempted'),
+    delivered: Count('As reported; 0 if no delivery is reported.'),
+    bounce: Count('Messages that were returned after they had been sent: hard, soft and blocked.'),
+    hard_bounce: Count('Bounces with the reason `hard_bounce`.'),
+    soft_bounce: Count('Bounces with the reason `soft_bounce`.'),
+    complaint: Count(),
+    unsubscribe: Count(),
+    machine_impression: Count('Impressions by programs that check mail. `impression` does not include them.'),
+    machine_click: Count('Clicks by programs that check mail. `click` does not include them.'),
+    proxy_impression: Count('Impressions by picture proxies of mail services. `impression` includes them.'),
+    open_rate: Rate('impression / delivered, or for EMAIL impression / (sent - bounce) where no delivery is reported'),
+    unsubscribe_rate: Rate('unsubscribe / sent'),
+    complaint_rate: Rate('complaint / sent'),
+    bounce_rate: Rate('bounce / sent'),
   },
   { description: 'By the day of the message event: occurrences for TOTAL, distinct users for UNIQUE.' },
 )
@@ -168,8 +183,26 @@ function toVariation({ performance, goals, funnel, failures }: VariationCounts):
   }
 }
 
-function toPerformance({ deliveryRate, sentRate, failureRate, ...numbers }: PerformanceCounts) {
-  return { ...numbers, delivery_rate: deliveryRate, sent_rate: sentRate, failure_rate: failureRate }
+function toPerformance({
+  deliveryRate,
+  sentRate,
+  failureRate,
+  openRate,
+  unsubscribeRate,
+  complaintRate,
+  bounceRate,
+  ...numbers
+}: PerformanceCounts) {
+  return {
+    ...numbers,
+    delivery_rate: deliveryRate,
+    sent_rate: sentRate,
+    failure_rate: failureRate,
+    open_rate: openRate,
+    unsubscribe_rate: unsubscribeRate,
+    complaint_rate: complaintRate,
+    bounce_rate: bounceRate,
+  }
 }
 
 function toGoal({ conversions, cvr, uplift, low, high, isSignificant }: GoalCounts) {

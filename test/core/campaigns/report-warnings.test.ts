@@ -57,7 +57,7 @@ describe('Warnings about ignored reasons', () => {
       {
         kind: 'ignored_field',
         field: 'events[2].reason',
-        problem: 'is ignored, because only failed events have a reason; so are 1 more',
+        problem: 'is ignored, because only failed and bounce events have a reason; so are 1 more',
       },
     ])
   })

@@ -5,7 +5,11 @@ import { ANYTHING } from '../../../src/core/statistics/anything.ts'
 import { CampaignSeries, type SeriesCount, type StatsQuestion } from '../../../src/core/statistics/campaign-counts.ts'
 import { ANY_GROUP, ATTRIBUTION_TYPES, type AttributionType } from '../../../src/core/statistics/cells.ts'
 import { ALL } from '../../../src/core/statistics/grouping-sets.ts'
-import { writeCampaignStats, type CampaignStatsBody } from '../../../src/operations/statistics/campaign-stats-body.ts'
+import {
+  writeCampaignStats,
+  type CampaignStatsBody,
+  type VariationBody,
+} from '../../../src/operations/statistics/campaign-stats-body.ts'
 
 /** A count in the total aggregate, in no group, unless `given` says otherwise. */
 function count(metric: string, occurrences: number, given: Partial<SeriesCount> = {}): SeriesCount {
@@ -48,6 +52,22 @@ const noControl = {
   delivery_funnel: { reachable_users_in_segment: 0 },
   failure_breakdown: {},
 }
+/** Numbers of performance of which nothing is counted. */
+const noFeedback = {
+  delivered: 0,
+  bounce: 0,
+  hard_bounce: 0,
+  soft_bounce: 0,
+  complaint: 0,
+  unsubscribe: 0,
+  machine_impression: 0,
+  machine_click: 0,
+  proxy_impression: 0,
+  open_rate: 0,
+  unsubscribe_rate: 0,
+  complaint_rate: 0,
+  bounce_rate: 0,
+}
 const noUplift = { uplift: 0, uplift_low: 0, uplift_high: 0, uplift_significant: false }
 
 describe('The answer', () => {
@@ -69,6 +89,7 @@ describe('The answer', () => {
                     delivery_rate: 0,
                     sent_rate: 0,
                     failure_rate: 0,
+                    ...noFeedback,
                   },
                   conversion_goal_stats: { Purchase: { conversions: 0, cvr: 0, ...noUplift } },
                   delivery_funnel: {
@@ -165,6 +186,7 @@ describe('performance', () => {
       delivery_rate: 40,
       sent_rate: 75,
       failure_rate: 22.5,
+      ...noFeedback,
     })
     expect(allOf(counts, UNIQUE)['performance_stats']).toEqual({
       attempted: 20,
@@ -176,12 +198,111 @@ describe('performance', () => {
       delivery_rate: 50,
       sent_rate: 80,
       failure_rate: 15,
+      ...noFeedback,
     })
   })
 
   it('computes delivery_rate as delivered / sent if any message is delivered', () => {
     const stats = allOf([...counts, count('delivered', 27, { users: 12 })])
-    expect(stats['performance_stats']).toMatchObject({ delivery_rate: 90 })
+    expect(stats['performance_stats']).toMatchObject({ delivered: 27, delivery_rate: 90, open_rate: 44.44 })
+  })
+
+  it('counts bounces by kind, complaints, unsubscribes, machines and proxies, with rates of the sent', () => {
+    const feedback = [
+      count('bounce', 6, { users: 4 }),
+      count('hard_bounce', 3, { users: 2 }),
+      count('soft_bounce', 2, { users: 1 }),
+      count('complaint', 3, { users: 2 }),
+      count('unsubscribe', 9, { users: 8 }),
+      count('machine_impression', 7, { users: 6 }),
+      count('machine_click', 2, { users: 1 }),
+      count('proxy_impression', 4, { users: 3 }),
+    ]
+    expect(allOf([...counts, ...feedback])['performance_stats']).toMatchObject({
+      bounce: 6,
+      hard_bounce: 3,
+      soft_bounce: 2,
+      complaint: 3,
+      unsubscribe: 9,
+      machine_impression: 7,
+      machine_click: 2,
+      proxy_impression: 4,
+      impression: 12,
+      click: 5,
+      unsubscribe_rate: 30,
+      complaint_rate: 10,
+      bounce_rate: 20,
+    })
+    expect(allOf([...counts, ...feedback], UNIQUE)['performance_stats']).toMatchObject({
+      bounce: 4,
+      hard_bounce: 2,
+      proxy_impression: 3,
+      unsubscribe_rate: 50,
+      complaint_rate: 12.5,
+      bounce_rate: 25,
+    })
+  })
+})
+
+describe('the deliveries that rates are computed with', () => {
+  const email = { platform: 'EMAIL' }
+  const ios = { platform: 'IOS' }
+  const emails = [count('sent', 20, email), count('bounce', 4, email), count('impression', 8, email)]
+  const pushes = [count('sent', 10, ios), count('impression', 3, ios)]
+  /** The sum of platforms, as the table of statistics has it. */
+  const totals = (counts: SeriesCount[]) => {
+    const metrics = [...new Set(counts.map(({ metric }) => metric))]
+    return metrics.map((metric) => {
+      const ofMetric = counts.filter((one) => one.metric === metric)
+      return count(
+        metric,
+        ofMetric.reduce((sum, { occurrences }) => sum + occurrences, 0),
+      )
+    })
+  }
+  const ratesOf = (counts: SeriesCount[], platform: string) => {
+    const stats = variationsOf(bodyOf([...counts, ...totals(counts)]), platform)?.['all_variations']
+    const { delivered, delivery_rate, open_rate } = (stats as VariationBody).performance_stats
+    return [delivered, delivery_rate, open_rate]
+  }
+
+  it('are the sent messages of EMAIL that did not bounce, where nobody reported a delivery', () => {
+    expect(ratesOf(emails, 'EMAIL')).toEqual([0, 80, 50])
+    expect(ratesOf(emails, 'all_platforms')).toEqual([0, 80, 50])
+  })
+
+  it('are those of EMAIL that are reported, if any are', () => {
+    const counts = [...emails, count('delivered', 10, email)]
+    expect(ratesOf(counts, 'EMAIL')).toEqual([10, 50, 80])
+    expect(ratesOf(counts, 'all_platforms')).toEqual([10, 50, 80])
+  })
+
+  it('are never fewer than none', () => {
+    const counts = [count('sent', 2, email), count('bounce', 3, email), count('impression', 1, email)]
+    expect(ratesOf(counts, 'EMAIL')).toEqual([0, 0, 0])
+  })
+
+  it('are only the reported ones on other platforms, where impressions stand in for the delivery rate alone', () => {
+    expect(ratesOf(pushes, 'IOS')).toEqual([0, 30, 0])
+    expect(ratesOf(pushes, 'all_platforms')).toEqual([0, 30, 0])
+    expect(ratesOf([...pushes, count('delivered', 6, ios)], 'IOS')).toEqual([6, 60, 50])
+  })
+
+  it('of all platforms are all reported ones and, where EMAIL reported none, its sent messages that did not bounce', () => {
+    expect(ratesOf([...emails, ...pushes], 'all_platforms')).toEqual([0, 53.33, 68.75])
+    const counts = [...emails, ...pushes, count('delivered', 6, ios)]
+    expect(ratesOf(counts, 'EMAIL')).toEqual([0, 80, 50])
+    expect(ratesOf(counts, 'all_platforms')).toEqual([6, 73.33, 50])
+  })
+
+  it('of a variation and locale are those of EMAIL in that variation and locale', () => {
+    const at = { locale: 'de', variation: 'A' }
+    const counts = [count('sent', 5, { ...email, ...at }), count('bounce', 1, { ...email, ...at })]
+    const everywhere = counts.flatMap((one) => [one, { ...one, platform: ALL }])
+    const body = bodyOf([...emails, count('delivered', 16, email), ...everywhere])
+    for (const platform of ['EMAIL', 'all_platforms'])
+      expect(variationsOf(body, platform, 'de')?.['A']).toMatchObject({ performance_stats: { delivery_rate: 80 } })
+    expect(variationsOf(body, 'EMAIL')?.['all_variations']).toMatchObject({ performance_stats: { open_rate: 50 } })
   })
 })
 

@@ -216,16 +216,32 @@ describe('performance', () => {
     message({ customerId: 'b', kind: 'click' }),
   ]
   const delivered = message({ customerId: 'b', kind: 'delivered' })
+  const noFeedback = {
+    delivered: 0,
+    bounce: 0,
+    hard_bounce: 0,
+    soft_bounce: 0,
+    complaint: 0,
+    unsubscribe: 0,
+    machine_impression: 0,
+    machine_click: 0,
+    proxy_impression: 0,
+    unsubscribe_rate: 0,
+    complaint_rate: 0,
+    bounce_rate: 0,
+  }
 
   it('counts occurrences, and computes rates from them', () => {
     expect(variationOf({ messages })?.performance_stats).toEqual({
+      ...noFeedback,
       attempted: 4,
       sent: 3,
       failed: 1,
       impression: 2,
       click: 1,
       ctr: 50,
-      delivery_rate: 66.67,
+      delivery_rate: 100,
+      open_rate: 66.67,
       sent_rate: 75,
       failure_rate: 25,
     })
@@ -234,6 +250,7 @@ describe('performance', () => {
   it('counts distinct users, and computes rates from them', () => {
     const question: Question = { ...DAY_OF_NOON, metricType: 'UNIQUE' }
     expect(variationOf({ messages }, { question })?.performance_stats).toEqual({
+      ...noFeedback,
       attempted: 3,
       sent: 2,
       failed: 1,
@@ -241,14 +258,19 @@ describe('performance', () => {
       click: 1,
       ctr: 50,
       delivery_rate: 100,
+      open_rate: 100,
       sent_rate: 66.67,
       failure_rate: 33.33,
     })
   })
 
-  it('computes the delivery rate from deliveries if there are any, else from impressions', () => {
-    expect(variationOf({ messages: [...messages, delivered] })?.performance_stats['delivery_rate']).toBe(33.33)
-    expect(variationOf({ messages: [delivered] })?.performance_stats['delivery_rate']).toBe(0)
+  it('computes the delivery rate from deliveries if there are any, else from what did not bounce, or impressions', () => {
+    const rateOf = (some: MessageReport[]) => variationOf({ messages: some })?.performance_stats['delivery_rate']
+    const bounce = message({ customerId: 'b', kind: 'bounce', reason: 'blocked' })
+    expect(rateOf([...messages, delivered])).toBe(33.33)
+    expect(rateOf([delivered])).toBe(0)
+    expect(rateOf([...messages, bounce])).toBe(66.67)
+    expect(rateOf(messages.map((one) => ({ ...one, platform: 'web' })))).toBe(66.67)
   })
 
   it('is dated by the day of the message event', () => {

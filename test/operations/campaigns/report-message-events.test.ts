@@ -46,6 +46,9 @@ describeEachStore('Report message events (report_message_events)', (kind) => {
     ['an empty reason', { reason: '' }, ['reason']],
     ['a reason of 65 characters', { kind: 'failed', reason: 'x'.repeat(65) }, ['reason']],
     ['a reason with a sign', { kind: 'failed', reason: 'opt-out' }, ['reason']],
+    ['a bounce without a reason', { kind: 'bounce' }, ['reason']],
+    ['a bounce with another reason', { kind: 'bounce', reason: 'gone' }, ['reason']],
+    ['a bounce with an empty reason', { kind: 'bounce', reason: '' }, ['reason']],
     ['an invalid reason, even for a kind without reasons', { kind: 'click', reason: 'No' }, ['reason']],
   ]
   it.each(refusals)('refuses %s, naming the event', async (_rule, fields, refused) => {
@@ -76,7 +79,10 @@ describeEachStore('Report message events (report_message_events)', (kind) => {
   })
 
   const taken: [rule: string, fields: object][] = [
-    ...MESSAGE_KINDS.map((of): [string, object] => [`the kind ${of} with a reason`, { kind: of, reason: 'gone' }]),
+    ...MESSAGE_KINDS.map((of): [string, object] => [
+      `the kind ${of} with a reason`,
+      { kind: of, reason: of === 'bounce' ? 'soft_bounce' : 'gone' },
+    ]),
     ['ids of 256 characters', { device_id: '😀'.repeat(256), message_id: '😀'.repeat(256) }],
     ['ids that are properties of every JavaScript object', { device_id: '__proto__', message_id: 'constructor' }],
     ['a reason of 64 characters', { kind: 'failed', reason: 'x'.repeat(64) }],

@@ -296,7 +296,11 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
       const { body } = await fetchStats({ ...request, metric_type: metricType }, { as: workspace })
       return allOf(body, c)?.performance_stats
     }
-    const rest = { failed: 0, impression: 0, click: 0, ctr: 0, delivery_rate: 0, failure_rate: 0 }
+    const feedback = { delivered: 0, bounce: 0, hard_bounce: 0, soft_bounce: 0, complaint: 0, unsubscribe: 0 }
+    const machines = { machine_impression: 0, machine_click: 0, proxy_impression: 0 }
+    const rates = { ctr: 0, delivery_rate: 0, failure_rate: 0, open_rate: 0 }
+    const feedbackRates = { unsubscribe_rate: 0, complaint_rate: 0, bounce_rate: 0 }
+    const rest = { failed: 0, impression: 0, click: 0, ...feedback, ...machines, ...rates, ...feedbackRates }
     expect(await performance('TOTAL')).toEqual({ ...rest, attempted: 8, sent: 2, sent_rate: 25 })
     expect(await performance('UNIQUE')).toEqual({ ...rest, attempted: 3, sent: 2, sent_rate: 66.67 })
   })

@@ -1,6 +1,7 @@
 // Random histories of a workspace for property tests of campaign statistics. They use few names and instants, so that
 // facts coincide with each other and with the edges of windows, days and clock changes.
 import * as fc from 'fast-check'
+import { MESSAGE_KINDS } from '../../../src/core/campaigns/facts.ts'
 import type { Condition, Goal } from '../../../src/core/campaigns/goal.ts'
 import { toJsonNumber } from '../../../src/core/json/exact-number.ts'
 import type {
@@ -72,7 +73,9 @@ const LOCALES = [null, 'en', 'de', 'de\u{1F600}', 'de\uFFFD']
 const VARIATIONS = [null, 'A', 'B\u{1F600}', 'B\uFFFD', 'constructor']
 const DEVICES = [null, 'd1', 'd2', 'ann']
 const MESSAGE_IDS = [null, null, 'm1', 'm2']
-const KINDS = ['attempted', 'delivered', 'failed', 'sent', 'impression', 'click'] as const
+/** Those that statistics depend on most come twice. */
+const KINDS = [...MESSAGE_KINDS, 'delivered', 'failed', 'sent', 'sent', 'impression', 'click', 'bounce'] as const
+const BOUNCES = ['hard_bounce', 'soft_bounce', 'blocked'] as const
 const GROUPS = ['target', 'target', 'campaign_control', 'global_control'] as const
 const REMOVALS = [
   null,
@@ -244,7 +247,7 @@ function audience(words: Words): fc.Arbitrary<AudienceReport> {
 }
 
 function message(words: Words): fc.Arbitrary<MessageReport> {
-  return fc.record({
+  const report = fc.record({
     campaignId: fc.constantFrom(...words.campaigns.map(({ id }) => id)),
     customerId: fc.constantFrom(...words.customers),
     platform: fc.constantFrom(...words.platforms),
@@ -253,6 +256,9 @@ function message(words: Words): fc.Arbitrary<MessageReport> {
     time: fc.constantFrom(...words.times),
     messageId: fc.constantFrom(...words.messageIds),
     reason: fc.constantFrom(...words.failures),
+  })
+  return fc.tuple(report, fc.constantFrom(...BOUNCES)).map(([sent, bounce]) => {
+    return sent.kind === 'bounce' ? { ...sent, reason: bounce } : sent
   })
 }
 

@@ -1,7 +1,7 @@
 // Clients of a serving program that report audiences, message events and goal events, repeat many of them, and link
 // customers to one person; and the statistics expected once all of it is acknowledged.
 import { isDeepStrictEqual } from 'node:util'
-import { GROUPS, MESSAGE_KINDS } from '../../../src/core/campaigns/facts.ts'
+import { BOUNCE_REASONS, GROUPS, MESSAGE_KINDS } from '../../../src/core/campaigns/facts.ts'
 import type { Goal } from '../../../src/core/campaigns/goal.ts'
 import { LIMIT_DEFAULTS, type WorkspaceSettings } from '../../../src/core/workspace.ts'
 import { workspaceAfter, PERSON, toBody, type HistoryEntry } from './history-entries.ts'
@@ -248,15 +248,16 @@ export class StatisticsLoad {
   }
 
   #makeMessage(campaignId: string) {
+    const kind = this.#oneOf(MESSAGE_KINDS)
     return {
       campaignId,
       customerId: this.#customer(),
       platform: this.#oneOf(['EMAIL', 'web', 'Fridge']),
       deviceId: this.#oneOf([null, 'd1']),
-      kind: this.#oneOf(MESSAGE_KINDS),
+      kind,
       time: this.#instant(),
       messageId: this.#oneOf([null, 'm1']),
-      reason: this.#oneOf([null, 'bounced']),
+      reason: kind === 'bounce' ? this.#oneOf(BOUNCE_REASONS) : this.#oneOf([null, 'bounced']),
     }
   }
 

@@ -156,7 +156,8 @@ export class StatisticsModel {
   #variationAt(filter: DimensionFilter, counted: Counted, goals: readonly Goal[], question: Question) {
     const messages = counted.messages.filter((message) => matches(message, filter))
     const audiences = counted.audiences.filter((audience) => matches(audience, filter))
-    const performance = performanceOf(messages, question)
+    const emails = messages.filter(({ platform }) => platform === 'EMAIL')
+    const performance = performanceOf(messages, emails, question)
     const { delivery_funnel, failure_breakdown }: Funnel = funnelOf(unitsOf(audiences, this.#facts.messages))
     const controlUsers = this.#upliftControls(filter, counted)
     const goalStats = (goal: Goal): ModelGoalStats => {
@@ -238,14 +239,24 @@ function namedGoals(goals: readonly Goal[], statsOf: (goal: Goal) => ModelGoalSt
   return Object.fromEntries(goals.map((goal) => [goal.name, statsOf(goal)]))
 }
 
-function performanceOf(messages: readonly Message[], question: Question): Named<number> {
-  const count = (wanted: string): number =>
+/** Both lists are of one node of the tree; `emails` are the messages on EMAIL. */
+function performanceOf(messages: readonly Message[], emails: readonly Message[], question: Question): Named<number> {
+  const countIn = (some: readonly Message[], wanted: string): number =>
     countOf(
-      messages.filter(({ kind }) => kind === wanted),
+      some.filter(({ kind }) => kind === wanted),
+      question,
+    )
+  const count = (wanted: string) => countIn(messages, wanted)
+  const bounces = (wanted: string) =>
+    countOf(
+      messages.filter(({ kind, reason }) => kind === 'bounce' && reason === wanted),
       question,
     )
   const [attempted, sent, failed, delivered] = [count('attempted'), count('sent'), count('failed'), count('delivered')]
   const [impression, click] = [count('impression'), count('click')]
+  const [bounce, complaint, unsubscribe] = [count('bounce'), count('complaint'), count('unsubscribe')]
+  const isAssumed = countIn(emails, 'delivered') === 0 && countIn(emails, 'sent') > 0
+  const assumed = isAssumed ? Math.max(0, countIn(emails, 'sent') - countIn(emails, 'bounce')) : 0
   return {
     attempted,
     sent,
@@ -253,9 +264,22 @@ function performanceOf(messages: readonly Message[], question: Question): Named<
     impression,
     click,
     ctr: percentage(click, impression),
-    delivery_rate: percentage(delivered > 0 ? delivered : impression, sent),
+    delivery_rate: percentage(delivered > 0 || isAssumed ? delivered + assumed : impression, sent),
     sent_rate: percentage(sent, attempted),
     failure_rate: percentage(failed, attempted),
+    delivered,
+    bounce,
+    hard_bounce: bounces('hard_bounce'),
+    soft_bounce: bounces('soft_bounce'),
+    complaint,
+    unsubscribe,
+    machine_impression: count('machine_impression'),
+    machine_click: count('machine_click'),
+    proxy_impression: count('proxy_impression'),
+    open_rate: percentage(impression, delivered + assumed),
+    unsubscribe_rate: percentage(unsubscribe, sent),
+    complaint_rate: percentage(complaint, sent),
+    bounce_rate: percentage(bounce, sent),
   }
 }
 
