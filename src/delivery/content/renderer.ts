@@ -1,0 +1,225 @@
+// Makes messages on a thread of its own, and ends the thread when a template takes too long or too much memory: that message fails,
+// and a new thread makes the others.
+import { Worker } from 'node:worker_threads'
+import { startWithRoom } from '../../runtime/start-with-room.ts'
+import type { Letter, PartsResult, RenderJob, RenderResult } from './render-job.ts'
+import { RENDER_TIME_MAX_MS, TOO_SLOW } from './render-limits.ts'
+import type { RenderAnswer, RenderCommand, RenderThreadData } from './render-thread.ts'
+
+/** Jobs that wait here. The caller claims blocks of about a second of work. */
+const WAITING_MAX = 20_000
+/** Jobs that the thread has, so that it need not wait for the next one. */
+const ON_THREAD_MAX = 8
+/** Letters that the thread keeps. */
+const LETTERS_MAX = 64
+const LETTERS_BYTES_MAX = 64 * 1024 * 1024
+/** How often the renderer looks whether the thread is late. */
+const WATCH_MS = RENDER_TIME_MAX_MS / 20
+const HEAP_MIB = 512
+const TOO_MUCH_MEMORY = 'Rendering the message took too much memory.'
+
+type AnyResult = RenderResult | PartsResult
+
+interface Pending {
+  readonly number: number
+  readonly job: RenderJob
+  readonly wantsParts: boolean
+  readonly resolve: (result: AnyResult) => void
+  readonly reject: (error: Error) => void
+}
+
+export class Renderer {
+  /** In the order of their numbers; those on the thread first. */
+  readonly #pending = new Map<number, Pending>()
+  readonly #waiting: Pending[] = []
+  #onThread = 0
+  #lastNumber = 0
+  #thread: RenderThread | undefined
+  #watch: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  /** Makes a message. Rejects if the letter cannot be used, such as for a DKIM key that cannot be read, and after `close`. */
+  render(job: RenderJob): Promise<RenderResult> {
+    return this.#add(job, false) as Promise<RenderResult>
+  }
+
+  /** The same message in parts, for people to look at. */
+  renderParts(job: RenderJob): Promise<PartsResult> {
+    return this.#add(job, true) as Promise<PartsResult>
+  }
+
+  /** Ends the thread. What was not made is rejected. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const thread = this.#thread
+    this.#rejectAll(new Error('the renderer was closed'))
+    await thread?.end()
+  }
+
+  #add(job: RenderJob, wantsParts: boolean): Promise<AnyResult> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) throw new Error('the renderer was closed')
+      if (this.#pending.size >= WAITING_MAX) throw new Error(`more than ${WAITING_MAX} messages wait to be rendered`)
+      const pending = { number: ++this.#lastNumber, job, wantsParts, resolve, reject }
+      this.#pending.set(pending.number, pending)
+      this.#waiting.push(pending)
+      this.#fill()
+    })
+  }
+
+  #fill(): void {
+    while (this.#onThread < ON_THREAD_MAX) {
+      const next = this.#waiting.shift()
+      if (!next) return
+      this.#thread ??= this.#start()
+      this.#thread.send(next)
+      this.#onThread++
+    }
+  }
+
+  #start(): RenderThread {
+    this.#watch ??= setInterval(() => this.#endLateThread(), WATCH_MS)
+    const thread: RenderThread = new RenderThread(
+      (answer) => this.#settle(thread, answer),
+      (error) => this.#replace(thread, error),
+    )
+    return thread
+  }
+
+  #settle(thread: RenderThread, answer: RenderAnswer): void {
+    if (thread !== this.#thread) return
+    const pending = this.#pending.get(answer.number)
+    this.#pending.delete(answer.number)
+    this.#onThread--
+    this.#fill()
+    this.#restIfIdle()
+    if (answer.type === 'rendered') pending?.resolve(answer.result)
+    else pending?.reject(new Error(answer.message))
+  }
+
+  #endLateThread(): void {
+    const thread = this.#thread
+    const late = thread?.lateWork()
+    if (!thread || late === undefined) return
+    void thread.end()
+    this.#failAndGoOn(late, TOO_SLOW)
+  }
+
+  /** Called when a thread ended by itself. */
+  #replace(thread: RenderThread, error: Error): void {
+    if (thread !== this.#thread) return
+    const work = thread.work()
+    if (work === undefined) this.#rejectAll(error)
+    else this.#failAndGoOn(work, TOO_MUCH_MEMORY)
+  }
+
+  /** The message on which the thread worked fails; a new thread makes the others that this one had. */
+  #failAndGoOn(number: number, problem: string): void {
+    const failed = this.#pending.get(number)
+    this.#pending.delete(number)
+    this.#thread = undefined
+    this.#onThread = 0
+    this.#waiting.splice(0, this.#waiting.length, ...this.#pending.values())
+    this.#fill()
+    this.#restIfIdle()
+    failed?.resolve({ isOk: false, problem, missing: [] })
+  }
+
+  #rejectAll(error: Error): void {
+    const all = [...this.#pending.values()]
+    this.#pending.clear()
+    this.#waiting.length = 0
+    this.#onThread = 0
+    this.#thread = undefined
+    this.#restIfIdle()
+    for (const { reject } of all) reject(error)
+  }
+
+  #restIfIdle(): void {
+    if (this.#pending.size > 0) return
+    clearInterval(this.#watch)
+    this.#watch = undefined
+  }
+}
+
+/** One thread, and the letters that it has. */
+class RenderThread {
+  readonly #worker: Worker
+  readonly #progress: Float64Array
+  /** Those that were used last stand last. */
+  readonly #letters = new Map<Letter, { readonly number: number; readonly bytes: number }>()
+  #letterBytes = 0
+  #lastLetter = 0
+
+  constructor(onAnswer: (answer: RenderAnswer) => void, onEnd: (error: Error) => void) {
+    const workerData: RenderThreadData = { progress: new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT) }
+    this.#progress = new Float64Array(workerData.progress)
+    const file = new URL('./render-thread.ts', import.meta.url)
+    const resourceLimits = { maxOldGenerationSizeMb: HEAP_MIB }
+    this.#worker = startWithRoom(() => new Worker(file, { name: 'render', workerData, resourceLimits }))
+    this.#worker.on('message', onAnswer)
+    this.#worker.on('error', (error) => onEnd(error instanceof Error ? error : new Error(String(error))))
+    this.#worker.on('exit', () => onEnd(new Error('the thread that renders messages ended')))
+  }
+
+  send({ number, job: { letter, ...job }, wantsParts }: Pending): void {
+    const attributes = JSON.stringify(job.attributes)
+    this.#post({
+      type: 'render',
+      number,
+      letterNumber: this.#numberOf(letter),
+      job: { ...job, attributes },
+      wantsParts,
+    })
+  }
+
+  /** The number of the job on which it works. */
+  work(): number | undefined {
+    return this.#progress[0] || undefined
+  }
+
+  /** The same if the job takes longer than it may. */
+  lateWork(): number | undefined {
+    const work = this.work()
+    const isLate = Number(process.hrtime.bigint()) / 1e6 > (this.#progress[1] ?? 0)
+    return isLate && work === this.work() ? work : undefined
+  }
+
+  async end(): Promise<void> {
+    await this.#worker.terminate()
+  }
+
+  #numberOf(letter: Letter): number {
+    const known = this.#letters.get(letter)
+    if (known) {
+      this.#letters.delete(letter)
+      this.#letters.set(letter, known)
+      return known.number
+    }
+    const number = ++this.#lastLetter
+    const bytes = sizeOf(letter)
+    this.#letters.set(letter, { number, bytes })
+    this.#letterBytes += bytes
+    this.#post({ type: 'open', letterNumber: number, letter })
+    this.#forgetOldest()
+    return number
+  }
+
+  #forgetOldest(): void {
+    for (const [letter, { number, bytes }] of this.#letters) {
+      const isFull = this.#letters.size > LETTERS_MAX || this.#letterBytes > LETTERS_BYTES_MAX
+      if (!isFull || this.#letters.size === 1) return
+      this.#letters.delete(letter)
+      this.#letterBytes -= bytes
+      this.#post({ type: 'forget', letterNumber: number })
+    }
+  }
+
+  #post(command: RenderCommand): void {
+    this.#worker.postMessage(command)
+  }
+}
+
+function sizeOf({ template, attachments }: Letter): number {
+  return attachments.reduce((bytes, { content }) => bytes + content.byteLength, template.html.length)
+}
