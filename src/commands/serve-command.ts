@@ -11,8 +11,8 @@ import { keepNewObjectsYoung } from '../runtime/keep-young.ts'
 import { Shutdown, stopWaitMs, type Stoppable } from './shutdown.ts'
 import { ifKeysUnwritten, toKeysBody, toKeysText } from './workspaces/workspace-commands.ts'
 
-/** The roles of a process; by default it has both. */
-const ROLES = ['http', 'pipeline'] as const
+/** The roles of a process; by default it has all. */
+const ROLES = ['http', 'pipeline', 'delivery'] as const
 type Role = (typeof ROLES)[number]
 
 /** The workspace that the first start creates. */
@@ -35,23 +35,26 @@ export const serveCommand: Command = {
   machineChecks: ({ repeated }) => ({ listens: readRoles(repeated('role')).includes('http') }),
   async run({ config, repeated, print, fail }) {
     const roles = readRoles(repeated('role'))
+    refuseLoneDelivery(config, roles)
+    const takenRoles = { withPipeline: roles.includes('pipeline'), withDelivery: roles.includes('delivery') }
     const shutdown = new Shutdown(fail, stopWaitMs(config))
     // Loaded only here: the other commands start in half the time without it.
-    const [{ openDiagnostics }, { serve, servePipeline }] = await Promise.all([
+    const [{ openDiagnostics }, { serve }, { serveBackground }] = await Promise.all([
       import('./diagnostics.ts'),
       import('../app/serve.ts'),
+      import('../app/serve-background.ts'),
     ])
     const diagnostics = await openDiagnostics(config.logLevel)
     const options = { config, diagnostics }
     shutdown.diagnostics = diagnostics
     if (!roles.includes('http')) {
-      const pipeline = await servePipeline(options)
-      shutdown.running = pipeline
+      const background = await serveBackground(options, takenRoles)
+      shutdown.running = background
       diagnostics.info({ url: null, roles, ...placesOf(config) }, STARTED)
-      print({ json: { url: null, roles }, text: `${title()} is following the log in ${describeLogLocation(config)}\n` })
-      await pipeline.loaded
+      print({ json: { url: null, roles }, text: `${title()} ${doingOf(roles)} ${describeLogLocation(config)}\n` })
+      await background.loaded
     } else {
-      const server = await serve({ ...options, withPipeline: roles.includes('pipeline') })
+      const server = await serve({ ...options, ...takenRoles })
       // Set before keys are created: an orderly stop waits for running transactions, so that created keys are always printed.
       shutdown.running = server
       diagnostics.info({ url: server.url, roles, ...placesOf(config) }, STARTED)
@@ -68,6 +71,18 @@ function readRoles(words: readonly string[]): readonly Role[] {
     throw new UsageError(`Unknown role ${JSON.stringify(unknown)}; choose one of: ${ROLES.join(', ')}.`)
   }
   return words.length === 0 ? ROLES : ROLES.filter((role) => words.includes(role))
+}
+
+/** Only the process that has the embedded log open can append to it. */
+function refuseLoneDelivery({ databaseUrl }: Config, roles: readonly Role[]): void {
+  if (databaseUrl !== undefined || !roles.includes('delivery') || roles.includes('http')) return
+  throw new UsageError('The role delivery needs the role http in the same process, or DATABASE_URL.')
+}
+
+/** What a process without the role http does, up to the place of the log. */
+function doingOf(roles: readonly Role[]): string {
+  if (!roles.includes('delivery')) return 'is following the log in'
+  return roles.includes('pipeline') ? 'is sending campaigns and following the log in' : 'is sending campaigns, with the log in'
 }
 
 /** What operators want to know of a start. */

@@ -26,10 +26,11 @@ export interface DeliveryThreadData {
 
 export type DeliveryCommand = 'stop'
 
-/** `error` is a description (`describe-error.ts`). */
-export type DeliveryMessage =
-  | { readonly type: 'loaded' }
-  | { readonly type: 'failed'; readonly what: string; readonly error: unknown }
+/** A failure; `error` is a description (`describe-error.ts`). */
+export interface DeliveryMessage {
+  readonly what: string
+  readonly error: unknown
+}
 
 /** Slices of the audience touch some ten thousand users. */
 const PAGE_CACHE_KIB = 8 * 1024
@@ -37,8 +38,9 @@ const PAGE_CACHE_KIB = 8 * 1024
 const port = parentPort
 if (!port) throw new Error('delivery-thread.ts is started as a thread')
 const data = workerData as DeliveryThreadData
-const send = (message: DeliveryMessage): void => port.postMessage(message)
-const onFailure = (error: unknown, what: string): void => send({ type: 'failed', what, error: toDescription(error) })
+const onFailure = (error: unknown, what: string): void => {
+  port.postMessage({ what, error: toDescription(error) } satisfies DeliveryMessage)
+}
 
 const writerLock = new WriterLock(data.writerLock)
 const database = openDatabase(data.location, { pageCacheKib: PAGE_CACHE_KIB, writerLock })
@@ -63,7 +65,6 @@ const loop = new DeliveryLoop({
 })
 port.once('message', (_: DeliveryCommand) => void stop())
 loop.start()
-send({ type: 'loaded' })
 
 async function stop(): Promise<void> {
   await loop.stop()

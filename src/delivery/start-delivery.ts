@@ -1,14 +1,22 @@
 // Starts the thread that sends campaigns, and appends to the log what it tells.
 import { MessageChannel, Worker } from 'node:worker_threads'
 import type { LogWriter } from '../log/event-log.ts'
+import { startRepeating } from '../runtime/repeat.ts'
 import { startWithRoom } from '../runtime/start-with-room.ts'
+import { listSendersToSendFor } from '../store/delivery/delivery-work.ts'
+import { toDescription } from '../store/describe-error.ts'
+import type { Database } from '../store/store.ts'
 import type { DeliveryCommand, DeliveryMessage, DeliveryThreadData } from './delivery-thread.ts'
 import { serveLog } from './log-port.ts'
 
+/** How often campaigns are looked for while there are none. */
+const LOOK_EVERY_MS = 500
 /** How long messages on connections may take to end; a little longer than the thread itself waits. */
 const STOP_WAIT_MS = 65_000
 
 export interface DeliveryOptions extends Omit<DeliveryThreadData, 'logPort'> {
+  /** Shows whether there is something to send. */
+  readonly database: Database
   readonly log: Pick<LogWriter, 'append'>
   /** Milliseconds since the epoch, for entries of the log. */
   readonly receiptClock: () => number
@@ -19,39 +27,53 @@ export interface DeliveryOptions extends Omit<DeliveryThreadData, 'logPort'> {
 }
 
 export interface RunningDelivery {
-  /** Resolves when the thread has loaded its code or has ended. */
-  readonly loaded: Promise<void>
   /** Messages on connections end, and nothing else is sent. Close the log only after it. */
   stop(): Promise<void>
 }
 
-export function startDelivery({ log, receiptClock, onFailed, onGivenUp, ...data }: DeliveryOptions): RunningDelivery {
-  const { port1, port2 } = new MessageChannel()
-  serveLog(port1, log, receiptClock)
-  const workerData: DeliveryThreadData = { ...data, logPort: port2 }
-  const file = new URL('./delivery-thread.ts', import.meta.url)
-  const thread = startWithRoom(() => new Worker(file, { name: 'delivery', workerData, transferList: [port2] }))
-  const loaded = Promise.withResolvers<void>()
-  thread.on('message', (message: DeliveryMessage) => {
-    if (message.type === 'failed') onFailed(message.what, message.error)
-    else loaded.resolve()
-  })
-  thread.on('error', (error) => onFailed('the delivery thread has ended', error))
-  const ended = new Promise<void>((resolve) => thread.once('exit', () => resolve()))
-  void ended.then(() => {
-    port1.close()
-    loaded.resolve()
-  })
-  return {
-    loaded: loaded.promise,
-    async stop() {
-      thread.postMessage('stop' satisfies DeliveryCommand)
-      const late = setTimeout(() => {
-        onGivenUp()
-        void thread.terminate()
-      }, STOP_WAIT_MS)
-      await ended
-      clearTimeout(late)
+/** Starts the thread once there is something to send: many servers never send, and it takes memory. */
+export function startDelivery(options: DeliveryOptions): RunningDelivery {
+  const { database, onFailed } = options
+  let thread: DeliveryThread | undefined
+  const stopLooking = startRepeating(
+    async () => {
+      if (thread || (await listSendersToSendFor(database, Date.now())).length === 0) return
+      thread = new DeliveryThread(options)
     },
+    { everyMs: LOOK_EVERY_MS, onFailed: (error) => onFailed('cannot look for campaigns; retrying', toDescription(error)) },
+  )
+  return {
+    async stop() {
+      await stopLooking()
+      await thread?.stop()
+    },
+  }
+}
+
+class DeliveryThread {
+  readonly #thread: Worker
+  readonly #ended: Promise<void>
+  readonly #onGivenUp: () => void
+
+  constructor({ database: _, log, receiptClock, onFailed, onGivenUp, ...data }: DeliveryOptions) {
+    const { port1, port2 } = new MessageChannel()
+    serveLog(port1, log, receiptClock)
+    const workerData: DeliveryThreadData = { ...data, logPort: port2 }
+    const file = new URL('./delivery-thread.ts', import.meta.url)
+    this.#thread = startWithRoom(() => new Worker(file, { name: 'delivery', workerData, transferList: [port2] }))
+    this.#thread.on('message', ({ what, error }: DeliveryMessage) => onFailed(what, error))
+    this.#ended = new Promise((resolve) => this.#thread.once('exit', () => resolve()))
+    void this.#ended.then(() => port1.close())
+    this.#onGivenUp = onGivenUp
+  }
+
+  async stop(): Promise<void> {
+    this.#thread.postMessage('stop' satisfies DeliveryCommand)
+    const late = setTimeout(() => {
+      this.#onGivenUp()
+      void this.#thread.terminate()
+    }, STOP_WAIT_MS)
+    await this.#ended
+    clearTimeout(late)
   }
 }

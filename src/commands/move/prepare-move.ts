@@ -1,7 +1,7 @@
 // Prepares an embedded store for a move: migrates it, rolls back interrupted uploads and applies the rest of its log, as a start of
 // the server does, and empties the staging table.
 import type { Config } from '../../app/config.ts'
-import { refuseForeignLog } from '../../app/refuse-foreign-log.ts'
+import { refuseForeignLog } from '../../app/checks/refuse-foreign-log.ts'
 import { AppError } from '../../core/app-error.ts'
 import { counted } from '../../core/phrases/counted.ts'
 import type { LogReader } from '../../log/event-log.ts'

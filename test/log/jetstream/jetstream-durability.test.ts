@@ -7,7 +7,8 @@ import { expect, it } from 'vitest'
 import { readConfig } from '../../../src/app/config.ts'
 import { findDurabilityWarning } from '../../../src/log/jetstream/jetstream-durability.ts'
 import { openLogStream } from '../../../src/log/jetstream/jetstream-stream.ts'
-import { serve, servePipeline, type ServeOptions } from '../../../src/app/serve.ts'
+import { serveBackground } from '../../../src/app/serve-background.ts'
+import { serve, type ServeOptions } from '../../../src/app/serve.ts'
 import { describeWithNats, startNatsServers } from '../../support/nats-servers.ts'
 import { describeOnPostgres, makeLocation } from '../../support/stores.ts'
 
@@ -71,7 +72,7 @@ describeWithNats('A process that starts on one NATS server', () => {
   describeOnPostgres('with its tables', () => {
     it.each([
       ['http', (options: ServeOptions) => serve({ ...options, withPipeline: false })],
-      ['pipeline', servePipeline],
+      ['pipeline', (options) => serveBackground(options, { withPipeline: true, withDelivery: false })],
     ])('warns once in its diagnostics, in the role %s', async (_role, start) => {
       const servers = await startNatsServers()
       const location = await makeLocation('postgres')

@@ -1,11 +1,11 @@
 // Refuses a log that belongs to other tables, before a server or a move applies its entries.
-import { AppError } from '../core/app-error.ts'
-import { describeLogLocation } from '../log/describe-log-location.ts'
-import type { LogReader } from '../log/event-log.ts'
-import { isEmbedded } from '../log/open-log.ts'
-import { listPipelineCursors } from '../store/entries/cursors.ts'
-import type { Database } from '../store/store.ts'
-import type { Config } from './config.ts'
+import { AppError } from '../../core/app-error.ts'
+import { describeLogLocation } from '../../log/describe-log-location.ts'
+import type { LogReader } from '../../log/event-log.ts'
+import { isEmbedded } from '../../log/open-log.ts'
+import { listPipelineCursors } from '../../store/entries/cursors.ts'
+import type { Database } from '../../store/store.ts'
+import type { Config } from '../config.ts'
 
 /** A backup of tables without their log makes a log that continues after the cursor. */
 const GO_ON =

@@ -1,7 +1,7 @@
 // Lets only one process with the role `http` use a data directory: each counts the limits of workspaces by itself.
 import { join } from 'node:path'
-import { AppError } from '../core/app-error.ts'
-import { lockForProcess } from '../store/sqlite/sqlite-file-lock.ts'
+import { AppError } from '../../core/app-error.ts'
+import { lockForProcess } from '../../store/sqlite/sqlite-file-lock.ts'
 
 /** Stays in the folder; only its lock matters. */
 const HTTP_LOCK_FILE = 'http.lock'
