@@ -44,7 +44,15 @@ export function judgeFailure(reply: SmtpReply): Verdict {
   if (stage === 'auth') return code >= 500 ? { to: 'pause' } : { to: 'server' }
   if (code === 421) return { to: 'server' }
   if (stage === 'mail') return judgeSenderRefusal(reply)
+  if (isUtf8Refusal(reply)) return { to: 'failed', reason: 'hard_bounce' }
   return (enhancedCode === null ? undefined : judgeEnhanced(enhancedCode)) ?? judgeBare(stage, code)
+}
+
+/** Of an address that needs SMTPUTF8 where the server has none (RFC 6531): another server may take it, so nothing suppresses it. */
+const UTF8_REFUSAL = '5.6.7'
+
+function isUtf8Refusal({ stage, enhancedCode }: SmtpReply): boolean {
+  return stage === 'rcpt' && enhancedCode === UTF8_REFUSAL
 }
 
 /** The connection ended, or never began. */
@@ -52,13 +60,14 @@ function judgeSilence(stage: SmtpStage): Verdict {
   return stage === 'sent' ? { to: 'in_doubt' } : { to: 'server' }
 }
 
+/** Its size and its content. A server may tell them at once. */
+const ABOUT_MESSAGE = /^5\.(?:3\.4$|6\.)/
+
 /** MAIL FROM was refused. A refusal for now waits as the recipient's would; a full system makes its domain wait. */
 function judgeSenderRefusal({ code, enhancedCode }: SmtpReply): Verdict {
   const isForGood = (code as number) >= 500
   const judged = enhancedCode === null ? undefined : judgeEnhanced(enhancedCode)
-  if (judged && (judged.to === 'domain_waits' || (judged.to === 'failed' && judged.reason === 'message_refused'))) {
-    return judged
-  }
+  if (judged?.to === 'domain_waits' || (judged && ABOUT_MESSAGE.test(enhancedCode ?? ''))) return judged
   if (isForGood) return { to: 'pause' }
   return code === 452 ? { to: 'domain_waits' } : { to: 'deferred', last: 'gave_up' }
 }
@@ -71,7 +80,6 @@ function judgeEnhanced(enhancedCode: string): Verdict | undefined {
   const [kind, subject = '', detail = ''] = enhancedCode.split('.')
   const isForGood = kind === '5'
   if (subject === '1' && SENDER_ADDRESS_DETAILS.has(detail) && isForGood) return { to: 'pause' }
-  if (subject === '3' && detail === '4' && isForGood) return { to: 'failed', reason: 'message_refused' }
   if (`${subject}.${detail}` === '5.3' && !isForGood) return { to: 'domain_waits' }
   switch (subject) {
     case '1':
@@ -81,9 +89,13 @@ function judgeEnhanced(enhancedCode: string): Verdict | undefined {
     case '2':
       return isForGood ? { to: 'failed', reason: 'soft_bounce' } : { to: 'deferred', last: 'soft_bounce' }
     case '3':
-      return isForGood ? undefined : { to: 'domain_waits' }
+      // 5.3.4, too large; the others are about the server as well, and never about a person.
+      return isForGood ? { to: 'failed', reason: 'message_refused' } : { to: 'domain_waits' }
     case '4':
       return isForGood ? { to: 'failed', reason: 'gave_up' } : { to: 'deferred', last: 'gave_up' }
+    case '5':
+      // The two sides do not understand each other; the code beside it may be 550.
+      return isForGood ? { to: 'failed', reason: 'message_refused' } : { to: 'deferred', last: 'gave_up' }
     case '6':
       return isForGood ? { to: 'failed', reason: 'message_refused' } : { to: 'deferred', last: 'gave_up' }
     case '7':

@@ -112,9 +112,8 @@ export class SmtpProgress {
   #received(raw: string): void {
     if (this.#isClosed) return
     this.#answered = this.#awaited.shift() ?? this.#answered
-    const isRefused = /^[45]\d\d/.test(raw)
-    if (this.#answered === 'greeting' && !isRefused) this.#extensions = raw
-    if ((this.#answered === 'mail' || this.#answered === 'rcpt') && isRefused) {
+    if (this.#answered === 'greeting' && raw.startsWith('2')) this.#extensions = raw
+    if ((this.#answered === 'mail' || this.#answered === 'rcpt') && !raw.startsWith('2')) {
       this.#refusal ??= { stage: this.#answered, raw }
     }
     if (this.#answered === 'data' && /^[23]/.test(raw)) this.#isContentDue = true

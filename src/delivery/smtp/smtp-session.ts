@@ -63,6 +63,7 @@ export async function openSmtpSession(settings: SmtpSettings): Promise<SmtpSessi
   const socket = await openSmtpSocket(settings, timeouts.connectMs)
   const { host, port, security, clientName } = settings
   const progress = new SmtpProgress()
+  socket.once('close', () => progress.close())
   const connection = new SmtpConnection({
     host,
     port,
@@ -203,6 +204,10 @@ export class SmtpSession {
       if (this.#progress.isWithinContent) throw this.#brokenRules('The server replied before the end of the message.')
       if (reply.code === null) throw this.#brokenRules(reply.text)
       return { ...reply, stage: 'sent', host: this.#host }
+    } catch (error) {
+      // The rest of the content, or a command within it, must not reach the server.
+      if (this.#progress.isWithinContent) this.destroy()
+      throw error
     } finally {
       content.destroy()
     }
@@ -218,8 +223,7 @@ export class SmtpSession {
   /** After a refusal the server still holds the sender and the recipient. */
   async #clearTransaction(error: unknown): Promise<void> {
     const isRefusal = error instanceof SmtpFailure && error.reply.code !== null
-    // A command within the content would become part of the message.
-    if (!isRefusal || this.#progress.isWithinContent) this.destroy()
+    if (!isRefusal) this.destroy()
     if (this.#isEnded || (isRefusal && error.reply.stage === 'sent')) return
     try {
       await this.#exchange((done) => this.#connection.reset(done))
