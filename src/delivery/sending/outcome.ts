@@ -1,9 +1,8 @@
 // What a failure means for its message, and for the others of the campaign and the sender.
 import type { DeliveryOutcome, KeptReply } from '../../core/delivery/delivery-entry.ts'
 import { judgeFailure, type SmtpReply } from '../../core/delivery/failures.ts'
-import { nextTryAt, type TriedMessage } from '../../core/delivery/next-try.ts'
+import { nextTryAt, type TriedMessage } from '../../core/delivery/backoff.ts'
 import { assertNever } from '../../core/app-error.ts'
-import { lacksSmtpUtf8 } from '../smtp/smtp-failure.ts'
 
 /** What else a failure does. `server`: the circuit counts it. `pause`: the campaign pauses. `blocked`: many in a row pause it. */
 export type FailureEffect = 'none' | 'server' | 'pause' | 'blocked' | 'domain_waits'
@@ -18,8 +17,6 @@ export function toFailedOutcome(
   attempt: FailedAttempt,
 ): { readonly outcome: DeliveryOutcome; readonly effect: FailureEffect } {
   const kept = toKeptReply(reply)
-  // The address may be right, but this server cannot be told of it.
-  if (lacksSmtpUtf8(reply)) return { outcome: { kind: 'failed', reason: 'hard_bounce', reply: kept }, effect: 'none' }
   const verdict = judgeFailure(reply)
   switch (verdict.to) {
     case 'server':

@@ -21,10 +21,12 @@ describe('the wait of a deferred message', () => {
 })
 
 describe('the next try', () => {
-  const deferred = { failures: 5, firstTriedAt: 1_000_000, giveUpAfterHours: 2, random: 0 }
+  const deferred = { firstTriedAt: 1_000_000, giveUpAfterHours: 2, random: 0 }
   const last = 1_000_000 + 120 * MINUTE_MS
 
   it.each([
+    ['after the first try', 1_000_000, 1_000_000 + 4.5 * MINUTE_MS],
+    ['after the second', 1_000_000 + 5 * MINUTE_MS, 1_000_000 + 14 * MINUTE_MS],
     ['in the middle', last - 60 * MINUTE_MS, last - 6 * MINUTE_MS],
     ['with less time left than the wait', last - 10 * MINUTE_MS, last],
     ['a moment before the end', last - 1, last],
