@@ -142,7 +142,7 @@ export class SenderLoop {
     }
     switch (run.phase) {
       case 'freezing':
-        await database.write((store) => freezeSlice(store, lease, open))
+        await freezeSlice(database, lease, open)
         return true
       case 'comparing':
         await this.#compare(open)
