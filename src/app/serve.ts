@@ -7,6 +7,7 @@ import type { Config } from './config.ts'
 import { findConnectionsMax } from './connection-limit.ts'
 import { lockHttpRole } from './checks/lock-http-role.ts'
 import { receiptClock } from '../core/receipt-clock.ts'
+import { findSecretsWarning } from './settings/check-secrets.ts'
 import { openSecretVault } from './settings/secret-key.ts'
 import { listenAt } from './machine-faults.ts'
 import { deliveryOptions, pipelineOptions } from './thread-options.ts'
@@ -183,12 +184,15 @@ async function openParts(
   await checkLog(database, logReader, options)
   const datingClock = receiptClock(clock, warnOfClock(options.diagnostics))
   const emailVault = config.piiKey && new EmailVault(config.piiKey)
+  const secretVault = openSecretVault(config)
+  const secretsWarning = await findSecretsWarning(database, secretVault)
+  if (secretsWarning !== undefined) options.diagnostics.warn(secretsWarning)
   return {
     database,
     log,
     logReader,
     emailVault,
-    secretVault: openSecretVault(config),
+    secretVault,
     delivery: config.delivery,
     freshness: new Freshness({ database, log, logReader, clock: datingClock }),
     appliedEntries: new AppliedEntries({ database, logReader }),

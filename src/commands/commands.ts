@@ -8,6 +8,7 @@ import { keyCommands } from './workspaces/key-commands.ts'
 import { logCommands } from './log-commands.ts'
 import { moveCommand } from './move/move-command.ts'
 import { parkedCommands } from './parked-commands.ts'
+import { senderCommands } from './senders/sender-commands.ts'
 import { serveCommand } from './serve-command.ts'
 import { statisticsCommands } from './statistics-commands.ts'
 import { workspaceCommands } from './workspaces/workspace-commands.ts'
@@ -17,6 +18,7 @@ export const COMMANDS: readonly Command[] = [
   ...workspaceCommands,
   ...keyCommands,
   ...categoryCommands,
+  ...senderCommands,
   importCommand,
   ...statisticsCommands,
   ...parkedCommands,

@@ -67,8 +67,11 @@ export const WARNING_KINDS = [
   'created_customers',
   'identity_not_followed',
   'ignored_field',
+  'insecure_links',
   'misspelt_attribute',
+  'no_password',
   'shared_email',
+  'unaligned_dkim',
   'undeclared_platform',
   'unknown_campaign',
 ] as const

@@ -166,7 +166,7 @@ async function runOrRefuse(
   }
   const { input, faults } = isNewer ? checkInput(context, binding, sent) : checked
   if (faults.length === 0) return handle(context, binding, input)
-  const stored = (await operation.storedFaults?.(input, lifecycle.parts.database)) ?? []
+  const stored = (await operation.storedFaults?.(input, lifecycle.parts.database, lifecycle.parts)) ?? []
   throw invalidRequest([...faults, ...stored])
 }
 

@@ -130,11 +130,12 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly faults?: (request: FaultRequest<Static<Path>, Static<Query>, Static<Body>>) => readonly Fault[]
   /**
    * Returns faults that only the store can find. `handle` checks them again. Called only if the request has other faults, so that
-   * one response names all of them. Called with the fields that are valid so far.
+   * one response names all of them. Called with the fields that are valid so far. Some faults depend on the server's settings.
    */
   readonly storedFaults?: (
     request: FaultRequest<Static<Path>, Static<Query>, Static<Body>>,
     store: Store,
+    settings: Pick<Parts, 'delivery' | 'secretVault'>,
   ) => Promise<readonly Fault[]>
   /** The error codes of `handle`, besides those of every operation. */
   readonly refusals?: readonly ('not_found' | 'conflict')[]

@@ -35,6 +35,12 @@ import { reportMessageEvents } from './campaigns/report-message-events.ts'
 import { restoreCampaign } from './campaigns/restore-campaign.ts'
 import { restoreTemplate } from './templates/restore-template.ts'
 import { searchTemplates } from './templates/search-templates.ts'
+import { checkSender } from './senders/check-sender.ts'
+import { createSender } from './senders/create-sender.ts'
+import { deleteSender } from './senders/delete-sender.ts'
+import { getSender } from './senders/get-sender.ts'
+import { listSenders } from './senders/list-senders.ts'
+import { updateSender } from './senders/update-sender.ts'
 import { trackEvents } from './events/track-events.ts'
 import { trackUser } from './users/track-user.ts'
 import { updateCampaign } from './campaigns/update-campaign.ts'
@@ -84,4 +90,10 @@ export const OPERATIONS: readonly Operation[] = [
   restoreCampaign,
   deleteCampaign,
   fetchCampaignStats,
+  createSender,
+  listSenders,
+  getSender,
+  updateSender,
+  deleteSender,
+  checkSender,
 ]

@@ -1,23 +1,12 @@
 // `workspace create|list|show|set`: creates workspaces, and shows and changes their settings. Keys are printed only once.
-import { findClosest } from '../../app/closest-name.ts'
-import type { Config } from '../../app/config.ts'
-import { AppError, type Fault } from '../../core/app-error.ts'
-import { toIso } from '../../core/time-value.ts'
-import {
-  changeSettings,
-  DEFAULT_SETTINGS,
-  SETTING_KEYS,
-  WORKSPACE_ID,
-  type Workspace,
-  type WorkspaceSettings,
-} from '../../core/workspace.ts'
+import { AppError } from '../../core/app-error.ts'
+import { changeSettings, DEFAULT_SETTINGS, WORKSPACE_ID, type WorkspaceSettings } from '../../core/workspace.ts'
 import { createWorkspace, type NewWorkspace } from '../../actions/create-workspace.ts'
-import type { Database, Store } from '../../store/store.ts'
-import { listWorkspaces, lockWorkspaces, saveSettings } from '../../store/workspaces/workspaces.ts'
+import { listWorkspaces } from '../../store/workspaces/workspaces.ts'
 import type { Command } from '../command.ts'
-import { findFixedFaults, prepareFixedFaults } from './fixed-settings.ts'
-import { UnappliedEntries } from './unapplied-entries.ts'
 import { requireWorkspace, withPreparedStore, withStore } from '../with-store.ts'
+import { setSettings } from './change-settings.ts'
+import { toSettingsBody, toSettingsText } from './shown-settings.ts'
 
 const create: Command = {
   name: 'workspace create',
@@ -69,6 +58,10 @@ const set: Command = {
     'Settings: name, timezone, suspended (true, false), email_protection (none, tokenized, encrypted),',
     'identity_resolution and project_codes (comma-separated; empty turns them off), joined_customer_ids_max,',
     'clock_skew_seconds, retention_days.events (older events are deleted; off keeps them), limits.NAME.',
+    'For campaigns that Tidings sends: global_control_percent (0 to 15), frequency_caps (such as 1/1d,3/7d),',
+    'alert_sender_id (the sender of alerts; off), and the keys of feedback that mail services send, which are stored',
+    'encrypted: feedback.sendgrid_key, feedback.mailgun_key, feedback.postmark_user, feedback.postmark_password,',
+    'feedback.ses_topic (ARNs, comma-separated). off removes one.',
     '`workspace show` prints all settings.',
   ].join('\n'),
   async run({ config, operands: [id = '', ...assignments], print }) {
@@ -99,94 +92,4 @@ function initialSettings(id: string, given: Readonly<Record<string, string | und
   const idFaults = WORKSPACE_ID.test(id) ? [] : [{ field: 'ID', problem: 'must be 1 to 64 letters, digits, _ and -' }]
   if (faults.length + idFaults.length === 0) return settings
   throw new AppError('invalid_request', 'The workspace cannot be created.', [...idFaults, ...faults])
-}
-
-interface Assigned {
-  readonly id: string
-  readonly assignments: readonly string[]
-}
-
-/**
- * Scans the log before the transaction if the change depends on it: pipelines wait for the transaction, and the log may be across a
- * network.
- */
-async function setSettings(database: Database, config: Config, assigned: Assigned): Promise<Workspace> {
-  const unapplied = new UnappliedEntries(config, assigned.id)
-  try {
-    const { workspace } = await requireWorkspace(database, assigned.id)
-    const { settings } = changeSettings(workspace, readAssignments(assigned.assignments).texts)
-    await prepareFixedFaults(database, unapplied, { before: workspace, after: settings })
-    return await database.write((store) => saveAssigned(store, { ...assigned, config, unapplied }))
-  } finally {
-    await unapplied.close()
-  }
-}
-
-/** Changes settings in one transaction that excludes other changes of workspaces. */
-async function saveAssigned(
-  store: Store,
-  { id, assignments, config, unapplied }: Assigned & { readonly config: Config; readonly unapplied: UnappliedEntries },
-): Promise<Workspace> {
-  await lockWorkspaces(store)
-  const { workspace } = await requireWorkspace(store, id)
-  const { texts, faults } = readAssignments(assignments)
-  const changed = changeSettings(workspace, texts)
-  faults.push(
-    ...changed.faults,
-    ...(await findFixedFaults(store, unapplied, { before: workspace, after: changed.settings })),
-  )
-  const encryptsNow = changed.settings.emailProtection === 'encrypted' && workspace.emailProtection !== 'encrypted'
-  if (encryptsNow && !config.piiKey) {
-    faults.push({ field: 'email_protection', problem: 'can be encrypted only when PII_KEY is set' })
-  }
-  if (faults.length > 0) throw new AppError('invalid_request', 'The values are invalid; nothing was changed.', faults)
-  await saveSettings(store, id, changed.settings)
-  return { ...workspace, ...changed.settings }
-}
-
-function readAssignments(assignments: readonly string[]): { texts: Record<string, string>; faults: Fault[] } {
-  const texts = new Map<string, string>()
-  const faults: Fault[] = []
-  for (const assignment of assignments) {
-    const [, key, text] = /^([^=]+)=(.*)$/s.exec(assignment) ?? []
-    if (key === undefined || text === undefined) faults.push({ field: assignment, problem: 'must be KEY=VALUE' })
-    else if (!SETTING_KEYS.includes(key)) faults.push({ field: key, problem: unknownProblem(key) })
-    else if (texts.has(key)) faults.push({ field: key, problem: 'can be given only once' })
-    else texts.set(key, text)
-  }
-  return { texts: Object.fromEntries(texts), faults }
-}
-
-function unknownProblem(key: string): string {
-  const closest = findClosest(key, SETTING_KEYS)
-  return closest === undefined ? 'is not a workspace setting' : `is not a workspace setting; did you mean ${closest}?`
-}
-
-function toSettingsBody(workspace: Workspace) {
-  return {
-    workspace_id: workspace.id,
-    name: workspace.name,
-    timezone: workspace.timezone,
-    suspended: workspace.suspended,
-    email_protection: workspace.emailProtection,
-    identity_resolution: workspace.identityResolution,
-    joined_customer_ids_max: workspace.joinedCustomerIdsMax,
-    project_codes: workspace.projectCodes,
-    categories: workspace.categories,
-    clock_skew_seconds: workspace.clockSkewSeconds,
-    retention_days: { events: workspace.eventRetentionDays },
-    limits: workspace.limits,
-    created_at: toIso(workspace.createdAt),
-  }
-}
-
-/** One setting per line, as `workspace set` takes it, lists with commas; also fixed properties such as the id. */
-function toSettingsText(workspace: Workspace): string {
-  const { limits, retention_days: retention, ...settings } = toSettingsBody(workspace)
-  const rows = [
-    ...Object.entries(settings).map(([key, value]) => `${key}=${String(value)}\n`),
-    `retention_days.events=${retention.events ?? 'off'}\n`,
-    ...Object.entries(limits).map(([name, units]) => `limits.${name}=${units}\n`),
-  ]
-  return rows.join('')
 }

@@ -49,9 +49,14 @@ export function deliverySettingsByKey(settings: DeliverySettings): readonly (rea
   ]
 }
 
-/** As `workspace set` takes them; empty for none. */
-export function formatFrequencyCaps(caps: readonly FrequencyCap[]): string {
-  return caps.map(({ count, days }) => `${count}/${days}d`).join(',')
+/** The items of the setting, as `workspace set` takes them. */
+export function formatFrequencyCaps(caps: readonly FrequencyCap[]): string[] {
+  return caps.map(({ count, days }) => `${count}/${days}d`)
+}
+
+/** Whether a setting is a key of feedback, which is stored encrypted. */
+export function isFeedbackSetting(key: string): boolean {
+  return FEEDBACK_KEYS.some((name) => FEEDBACK_PREFIX + name === key)
 }
 
 export interface DeliverySettingChange {
