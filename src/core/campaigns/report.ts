@@ -195,7 +195,7 @@ function toInstant(value: unknown, timezone: string): number | undefined {
 const DIMENSION_NAME = /^[\p{L}\p{Nd}]\P{Cc}*$/u
 
 /** The problem of the name of a locale or variation; undefined if it is valid. The schema has checked its length. */
-function dimensionNameProblem(name: string): string | undefined {
+export function dimensionNameProblem(name: string): string | undefined {
   if (name.startsWith('all_')) return 'must not start with all_, which is reserved for totals'
   if (name.endsWith('_control_group')) return 'must not end with _control_group, which is reserved for control groups'
   return DIMENSION_NAME.test(name) ? undefined : 'must start with a letter or digit and contain no control characters'

@@ -1,4 +1,5 @@
 // Archive campaign: hides a campaign from lists. Everything else goes on: reports, conversions, statistics.
+import { refuseIfStarted } from '../../actions/delivery/shown-deliveries.ts'
 import { lockCampaigns, saveArchivedAt } from '../../store/campaigns/campaigns.ts'
 import { CampaignPath } from './campaign-body.ts'
 import { NoFields } from '../fields.ts'
@@ -11,7 +12,8 @@ export const archiveCampaign = defineOperation({
   description:
     'Hides a campaign from List campaigns. Get campaign still returns it, with `archived_at`. It can still be updated, ' +
     'accepts reports, counts conversions and has statistics, and it counts towards the limits on campaigns and goals. ' +
-    'Archiving it again changes nothing. Needs no body.',
+    'Archiving it again changes nothing. A campaign that is scheduled, overdue, running or paused is 409: cancel it first. ' +
+    'Needs no body.',
   group: 'Campaigns',
   method: 'PUT',
   url: '/core-services/v1/campaigns/:campaign_id/archive',
@@ -21,13 +23,14 @@ export const archiveCampaign = defineOperation({
   path: CampaignPath,
   query: NoFields,
   body: null,
-  refusals: ['not_found'],
+  refusals: ['not_found', 'conflict'],
   successStatus: 204,
   output: null,
   async handle({ workspace, path, now }, { database }) {
     await database.write(async (store) => {
       await lockCampaigns(store, workspace.id)
       const { number, archivedAt } = await requireCampaign(store, workspace, path.campaign_id)
+      await refuseIfStarted(store, number)
       if (archivedAt === null) await saveArchivedAt(store, number, now)
     })
   },

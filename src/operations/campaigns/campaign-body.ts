@@ -10,6 +10,7 @@ import type { StoredCampaign } from '../../store/campaigns/campaigns.ts'
 import type { GoalBackfill } from '../../store/campaigns/goal-backfills.ts'
 import { IsoTime, Nullable, OneOf, Strict, Text } from '../fields.ts'
 import type { Partially } from '../operation.ts'
+import { DeliveryMembers, type toDeliveryMembers } from './delivery-body.ts'
 
 export const CAMPAIGN_ID_LENGTH_MAX = 256
 const PLATFORMS_MAX = 20
@@ -98,6 +99,7 @@ export const CampaignOutput = Type.Object({
       },
     ),
   ),
+  ...DeliveryMembers,
 })
 export type CampaignBody = Static<typeof CampaignOutput>
 
@@ -132,8 +134,15 @@ export function toGoals(sent: SentGoals): Goal[] {
   })
 }
 
-/** `backfill` is the workspace's; the member `recount` shows it only if this campaign is part of it. */
-export function toCampaignBody(campaign: StoredCampaign, backfill: GoalBackfill | undefined): CampaignBody {
+/**
+ * `backfill` is the workspace's; the member `recount` shows it only if this campaign is part of it. `delivery`: the members of
+ * `toDeliveryMembers`.
+ */
+export function toCampaignBody(
+  campaign: StoredCampaign,
+  backfill: GoalBackfill | undefined,
+  delivery: ReturnType<typeof toDeliveryMembers>,
+): CampaignBody {
   return {
     campaign_id: campaign.id,
     name: campaign.name,
@@ -147,6 +156,7 @@ export function toCampaignBody(campaign: StoredCampaign, backfill: GoalBackfill 
     updated_at: toIso(campaign.updatedAt),
     archived_at: campaign.archivedAt === null ? null : toIso(campaign.archivedAt),
     recount: campaign.pendingGeneration === null ? null : toRecountBody(backfill),
+    ...delivery,
   }
 }
 

@@ -1,6 +1,8 @@
 // Create campaign: stores a campaign with its goals. Audiences and message events can be reported for it from then on.
 import { Type } from 'typebox'
 import { v7 as newCampaignId } from 'uuid'
+import { setDelivery } from '../../actions/delivery/set-delivery.ts'
+import { findShownDelivery } from '../../actions/delivery/shown-deliveries.ts'
 import { AppError } from '../../core/app-error.ts'
 import { platformWarnings } from '../../core/campaigns/report-warnings.ts'
 import {
@@ -14,12 +16,15 @@ import type { Store } from '../../store/store.ts'
 import {
   campaignFaults,
   CampaignName,
+  CampaignOutput,
   CampaignPlatforms,
   ConversionGoals,
   PersonName,
+  toCampaignBody,
   toGoals,
   toPlatforms,
 } from './campaign-body.ts'
+import { DeliveryInput, sentDeliveryFaults, toDeliveryMembers, toDeliverySettings } from './delivery-body.ts'
 import { raiseVersion } from './change-goals.ts'
 import { createOnce } from '../create-once.ts'
 import { NoFields, Strict } from '../fields.ts'
@@ -35,7 +40,8 @@ export const createCampaign = defineOperation({
     'Creates a campaign with up to five conversion goals. A tracked event meets a goal when it has the name of the goal ' +
     'and its attributes match all conditions. It counts as a conversion when it happens within `window_hours` after the ' +
     `campaign touched the user. A workspace can have at most ${inDigits(CAMPAIGNS_MAX)} campaigns. Their goals can ` +
-    `total at most ${GOALS_SIZE_LIMIT}.`,
+    `total at most ${GOALS_SIZE_LIMIT}. With \`delivery\`, Tidings sends the campaign by email once you start it, and the ` +
+    'response is the whole campaign. Nothing that `delivery` names need exist before the start.',
   group: 'Campaigns',
   method: 'POST',
   url: '/core-services/v1/campaigns',
@@ -50,6 +56,7 @@ export const createCampaign = defineOperation({
     platforms: CampaignPlatforms,
     conversion_goals: ConversionGoals,
     created_by: PersonName,
+    delivery: Type.Optional(DeliveryInput),
   }),
   example: {
     name: 'Summer sale',
@@ -67,10 +74,11 @@ export const createCampaign = defineOperation({
     ],
     created_by: 'anna@example.com',
   },
-  faults: ({ body }) => campaignFaults(body),
+  faults: ({ workspace, body }) => [...campaignFaults(body), ...sentDeliveryFaults(body, workspace)],
   refusals: ['conflict'],
   successStatus: 201,
   output: Type.Object({
+    ...Type.Partial(CampaignOutput).properties,
     campaign_id: Type.String({ description: 'Identifies the campaign in paths and in campaign stats.' }),
     warnings: WarningsOutput,
   }),
@@ -90,9 +98,13 @@ export const createCampaign = defineOperation({
       lock: (store) => lockCampaigns(store, workspace.id),
       async create(store) {
         await refuseTooMany(store, made)
-        await addCampaign(store, made)
-        await raiseVersion(store, workspace.id)
-        return { campaign_id: made.id, ...withWarnings(parts, 'create_campaign', platformWarnings(body.platforms)) }
+        const added = await addCampaign(store, made)
+        const backfill = await raiseVersion(store, workspace.id)
+        const warnings = withWarnings(parts, 'create_campaign', platformWarnings(body.platforms))
+        if (!body.delivery) return { campaign_id: made.id, ...warnings }
+        await setDelivery(store, added, toDeliverySettings(body.delivery))
+        const members = toDeliveryMembers(await findShownDelivery(store, added.number), workspace.timezone)
+        return { ...toCampaignBody(added, backfill, members), ...warnings }
       },
     })
   },

@@ -1,7 +1,9 @@
 // Delete campaign: removes a campaign for which nothing was ever reported. Any other can only be archived, because its facts and
 // statistics stay.
+import { refuseIfStarted } from '../../actions/delivery/shown-deliveries.ts'
 import { AppError } from '../../core/app-error.ts'
 import { lockCampaigns, removeUnreportedCampaign } from '../../store/campaigns/campaigns.ts'
+import { removeDelivery } from '../../store/delivery/deliveries.ts'
 import { CampaignPath } from './campaign-body.ts'
 import { raiseVersion } from './change-goals.ts'
 import { NoFields } from '../fields.ts'
@@ -12,8 +14,8 @@ export const deleteCampaign = defineOperation({
   name: 'delete_campaign',
   summary: 'Delete campaign',
   description:
-    'Deletes a campaign and its goals for good. If a valid report of an audience or of message events was ever sent for ' +
-    'it, the response is 409: archive the campaign instead.',
+    'Deletes a campaign, its goals and its delivery for good. If a valid report of an audience or of message events was ' +
+    'ever sent for it, or it was started, the response is 409: archive the campaign instead.',
   group: 'Campaigns',
   method: 'DELETE',
   url: '/core-services/v1/campaigns/:campaign_id',
@@ -30,12 +32,17 @@ export const deleteCampaign = defineOperation({
     await database.write(async (store) => {
       await lockCampaigns(store, workspace.id)
       const { number } = await requireCampaign(store, workspace, path.campaign_id)
+      await refuseIfStarted(store, number)
       if (!(await removeUnreportedCampaign(store, number))) throw reported()
+      await removeDelivery(store, number)
       await raiseVersion(store, workspace.id)
     })
   },
 })
 
 function reported(): AppError {
-  return new AppError('conflict', 'Reports were sent for this campaign, so it cannot be deleted. Archive it instead.')
+  return new AppError(
+    'conflict',
+    'Reports were sent for this campaign, or it was started, so it cannot be deleted. Archive it instead.',
+  )
 }

@@ -1,6 +1,8 @@
 // Get campaign: returns one campaign with its goals and the progress of their backfill.
+import { findShownDelivery } from '../../actions/delivery/shown-deliveries.ts'
 import { findGoalBackfill } from '../../store/campaigns/goal-backfills.ts'
 import { CampaignOutput, CampaignPath, toCampaignBody } from './campaign-body.ts'
+import { toDeliveryMembers } from './delivery-body.ts'
 import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { requireCampaign } from './require-campaign.ts'
@@ -25,6 +27,7 @@ export const getCampaign = defineOperation({
   output: CampaignOutput,
   async handle({ workspace, path }, { database }) {
     const campaign = await requireCampaign(database, workspace, path.campaign_id)
-    return toCampaignBody(campaign, await findGoalBackfill(database, workspace.id))
+    const delivery = toDeliveryMembers(await findShownDelivery(database, campaign.number), workspace.timezone)
+    return toCampaignBody(campaign, await findGoalBackfill(database, workspace.id), delivery)
   },
 })

@@ -1,5 +1,6 @@
 // List campaigns: returns a page, newest first. Pages neither overlap nor skip.
 import { Type } from 'typebox'
+import { findShownDeliveries } from '../../actions/delivery/shown-deliveries.ts'
 import { invalidRequest, type Fault } from '../../core/app-error.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { listCampaignsOf } from '../../store/campaigns/campaign-pages.ts'
@@ -7,6 +8,7 @@ import { findCampaign } from '../../store/campaigns/campaigns.ts'
 import { findGoalBackfill } from '../../store/campaigns/goal-backfills.ts'
 import type { Store } from '../../store/store.ts'
 import { CAMPAIGN_ID_LENGTH_MAX, CampaignOutput, toCampaignBody } from './campaign-body.ts'
+import { toDeliveryMembers } from './delivery-body.ts'
 import { NoFields, Nullable, OneOf, Strict, Text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 
@@ -68,7 +70,15 @@ export const listCampaigns = defineOperation({
       const page = { archived: ARCHIVED[archived], before, max: limit + 1 }
       const campaigns = await listCampaignsOf(database, workspace.id, page)
       const backfill = await findGoalBackfill(database, workspace.id)
-      const data = campaigns.slice(0, limit).map((campaign) => toCampaignBody(campaign, backfill))
+      const listed = campaigns.slice(0, limit)
+      const deliveries = await findShownDeliveries(
+        database,
+        listed.map(({ number }) => number),
+      )
+      const data = listed.map((campaign) => {
+        const delivery = toDeliveryMembers(deliveries.get(campaign.number), workspace.timezone)
+        return toCampaignBody(campaign, backfill, delivery)
+      })
       return { data, next_before: campaigns.length > limit ? (data.at(-1)?.campaign_id ?? null) : null }
     }
     return queue.run(`campaigns ${workspace.id}`, work, workspace.limits.management_per_minute)

@@ -1,11 +1,20 @@
 // Update campaign: changes the fields in the request. The pipeline backfills changed goals in the background.
 import { Type, type Static } from 'typebox'
-import type { Fault } from '../../core/app-error.ts'
+import { setDelivery } from '../../actions/delivery/set-delivery.ts'
+import { findShownDelivery } from '../../actions/delivery/shown-deliveries.ts'
+import { invalidRequest, type Fault } from '../../core/app-error.ts'
 import { isSameJson } from '../../core/campaigns/goal.ts'
 import { platformWarnings } from '../../core/campaigns/report-warnings.ts'
 import type { Workspace } from '../../core/workspace.ts'
-import { lockCampaigns, measureCampaigns, saveCampaign, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
+import {
+  findCampaign,
+  lockCampaigns,
+  measureCampaigns,
+  saveCampaign,
+  type StoredCampaign,
+} from '../../store/campaigns/campaigns.ts'
 import { findGoalBackfill, type GoalBackfill } from '../../store/campaigns/goal-backfills.ts'
+import { findDelivery } from '../../store/delivery/deliveries.ts'
 import type { Store } from '../../store/store.ts'
 import { countUsers } from '../../store/users/user-counts.ts'
 import {
@@ -20,6 +29,14 @@ import {
   toGoals,
   toPlatforms,
 } from './campaign-body.ts'
+import {
+  DeliveryInput,
+  isOnlyEmail,
+  NOT_ONLY_EMAIL,
+  sentDeliveryFaults,
+  toDeliveryMembers,
+  toDeliverySettings,
+} from './delivery-body.ts'
 import { startBackfill } from './change-goals.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
@@ -27,12 +44,13 @@ import { WarningsOutput, withWarnings } from '../warnings.ts'
 import { refuseTooManyGoals, toGoalsBytes } from './refuse-too-many-goals.ts'
 import { requireCampaign } from './require-campaign.ts'
 
-const CHANGEABLE = ['name', 'platforms', 'conversion_goals'] as const
+const CHANGEABLE = ['name', 'platforms', 'conversion_goals', 'delivery'] as const
 
 const Changes = Strict({
   name: Type.Optional(CampaignName),
   platforms: Type.Optional(CampaignPlatforms),
   conversion_goals: Type.Optional(ConversionGoals),
+  delivery: Type.Optional(DeliveryInput),
   updated_by: Type.Optional(PersonName),
 })
 
@@ -42,8 +60,9 @@ export const updateCampaign = defineOperation({
   name: 'update_campaign',
   summary: 'Update campaign',
   description:
-    'Changes the fields you send. Send at least one of `name`, `platforms` and `conversion_goals`. Platforms and ' +
-    'goals are replaced as a whole. When goals change, a backfill in the background counts them over all ' +
+    'Changes the fields you send. Send at least one of `name`, `platforms`, `conversion_goals` and `delivery`. Platforms, ' +
+    'goals and `delivery` are replaced as a whole, `delivery` only while the campaign is a draft. A campaign without ' +
+    '`delivery` can get it until something is reported for it. When goals change, a backfill in the background counts them over all ' +
     'tracked events, together with every campaign that has a goal on the same events. `recount` shows the progress. ' +
     'Until it completes, statistics use the previous goals.',
   group: 'Campaigns',
@@ -60,7 +79,15 @@ export const updateCampaign = defineOperation({
     conversion_goals: [{ name: 'Order', event: 'Order Placed', window_hours: 72 }],
     updated_by: 'ben@example.com',
   },
-  faults: ({ body }) => [...emptyFaults(body), ...campaignFaults(body)],
+  faults: ({ workspace, body }) => {
+    return [...emptyFaults(body), ...campaignFaults(body), ...sentDeliveryFaults(body, workspace)]
+  },
+  async storedFaults({ workspace, path, body }, store) {
+    const id = path.campaign_id
+    const campaign = id === undefined ? undefined : await findCampaign(store, workspace.id, id)
+    if (!campaign || body?.platforms) return []
+    return body?.delivery && !isOnlyEmail(campaign.platforms) ? [NOT_ONLY_EMAIL] : []
+  },
   refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: Type.Object({ ...CampaignOutput.properties, warnings: WarningsOutput }),
@@ -74,9 +101,11 @@ export const updateCampaign = defineOperation({
         await lockCampaigns(store, workspace.id)
         const before = await requireCampaign(store, workspace, path.campaign_id)
         const after = toChanged(before, body, now)
+        await changeDelivery(store, after, body)
         const { campaign, backfill } = await change(store, before, after, allUsers)
         await saveCampaign(store, campaign)
-        return toCampaignBody(campaign, backfill)
+        const delivery = toDeliveryMembers(await findShownDelivery(store, campaign.number), workspace.timezone)
+        return toCampaignBody(campaign, backfill, delivery)
       })
       return { ...changed, ...withWarnings(parts, 'update_campaign', platformWarnings(body.platforms ?? [])) }
     }
@@ -118,6 +147,14 @@ function toChanged(campaign: StoredCampaign, changes: Changes, now: number): Sto
     // Queued requests may run in another order than they were received.
     updatedAt: Math.max(now, campaign.updatedAt),
   }
+}
+
+/** Throws AppError `invalid_request` if a campaign with delivery would have other platforms, and the errors of `setDelivery`. */
+async function changeDelivery(store: Store, campaign: StoredCampaign, { delivery, platforms }: Changes): Promise<void> {
+  if (!delivery && !platforms) return
+  const isDelivered = delivery !== undefined || (await findDelivery(store, campaign.number)) !== undefined
+  if (isDelivered && !isOnlyEmail(campaign.platforms)) throw invalidRequest([NOT_ONLY_EMAIL])
+  if (delivery) await setDelivery(store, campaign, toDeliverySettings(delivery))
 }
 
 /** Starts a backfill if the goals changed. Returns the campaign to save, and the workspace's backfill. */

@@ -4,9 +4,10 @@
 // and processes that send may change a delivery at the same time. Requests that read settings before they write hold `lockCampaigns`.
 import type { Selectable } from 'kysely'
 import { parseJsonText } from '../../core/json/parse-json.ts'
+import { segmentsNamedIn } from '../../core/delivery/audience-segments.ts'
 import { statesBefore, UNFINISHED_STATES } from '../../core/delivery/delivery-changes.ts'
 import type { Delivery, DeliveryState, Halt } from '../../core/delivery/delivery.ts'
-import type { PinnedVariation } from '../../core/delivery/pinned-variation.ts'
+import type { PinnedVariation } from '../../core/delivery/run-content.ts'
 import { campaignsOf } from '../campaigns/campaigns.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
@@ -165,7 +166,7 @@ export function cancelledDeliveries({ query }: Store) {
 export type NewDelivery = Pick<StoredDelivery, 'campaign' | 'workspaceId' | 'settings' | 'seed'>
 
 /** Adds the delivery of a campaign as a draft. Call it under `lockCampaigns`. */
-export async function addDelivery(store: Store, added: NewDelivery, uses: DeliveryUses): Promise<StoredDelivery> {
+export async function addDelivery(store: Store, added: NewDelivery): Promise<StoredDelivery> {
   const row: DeliveryRow = {
     campaign: added.campaign,
     workspace_id: added.workspaceId,
@@ -178,7 +179,7 @@ export async function addDelivery(store: Store, added: NewDelivery, uses: Delive
     paused: null,
   }
   await store.query.insertInto('deliveries').values(row).execute()
-  await replaceDeliveryUses(store, added, uses)
+  await replaceDeliveryUses(store, added, usesIn(added.settings))
   return toDelivery(row)
 }
 
@@ -186,7 +187,6 @@ export async function addDelivery(store: Store, added: NewDelivery, uses: Delive
 export async function saveDeliverySettings(
   store: Store,
   changed: Pick<StoredDelivery, 'campaign' | 'workspaceId' | 'settings'>,
-  uses: DeliveryUses,
 ): Promise<boolean> {
   const { numUpdatedRows } = await store.query
     .updateTable('deliveries')
@@ -195,18 +195,18 @@ export async function saveDeliverySettings(
     .where('state', '=', 'draft')
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return false
-  await replaceDeliveryUses(store, changed, uses)
+  await replaceDeliveryUses(store, changed, usesIn(changed.settings))
   return true
 }
 
-/** What a draft gets when it is started. */
-export interface DeliveryStart extends Pick<StoredDelivery, 'campaign' | 'workspaceId' | 'startAt'> {
+/** What a draft gets when it is started. `settings` are those it has. */
+export interface DeliveryStart extends Pick<StoredDelivery, 'campaign' | 'workspaceId' | 'settings' | 'startAt'> {
   readonly sender: number
   readonly pinned: readonly PinnedVariation[]
 }
 
 /** Starts a draft: `scheduled` if it has a `startAt`, else `running`. False in any other state. Call it under `lockCampaigns`. */
-export async function startDelivery(store: Store, start: DeliveryStart, uses: DeliveryUses): Promise<boolean> {
+export async function startDelivery(store: Store, start: DeliveryStart): Promise<boolean> {
   const { campaign, sender, startAt, pinned } = start
   const state: DeliveryState = startAt === null ? 'running' : 'scheduled'
   const { numUpdatedRows } = await store.query
@@ -216,7 +216,7 @@ export async function startDelivery(store: Store, start: DeliveryStart, uses: De
     .where('state', '=', 'draft')
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return false
-  await replaceDeliveryUses(store, start, uses)
+  await replaceDeliveryUses(store, start, usesIn(start.settings, pinned))
   return true
 }
 
@@ -287,6 +287,17 @@ export async function listCampaignsUsing(
     .limit(max)
     .execute()
   return rows.map(({ id }) => id)
+}
+
+/** Everything that a delivery names. The pinned templates include the members of a group. */
+function usesIn(settings: Delivery, pinned: readonly PinnedVariation[] = []): DeliveryUses {
+  const { senderId, audience, variations } = settings
+  const members = pinned.flatMap(({ templates }) => templates)
+  return {
+    template: [...variations, ...members].map(({ externalTemplateId }) => externalTemplateId),
+    segment: segmentsNamedIn(audience).map(({ id }) => id),
+    sender: [senderId],
+  }
 }
 
 function toDelivery(row: Selectable<DeliveryRow>): StoredDelivery {
