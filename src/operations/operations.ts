@@ -4,6 +4,7 @@ import { addCoupons } from './coupons/add-coupons.ts'
 import { archiveCampaign } from './campaigns/archive-campaign.ts'
 import { archiveCouponList } from './coupons/archive-coupon-list.ts'
 import { archiveTemplate } from './templates/archive-template.ts'
+import { cancelCampaign } from './delivery/cancel-campaign.ts'
 import { createCampaign } from './campaigns/create-campaign.ts'
 import { createCouponList } from './coupons/create-coupon-list.ts'
 import { createTemplate } from './templates/create-template.ts'
@@ -29,11 +30,13 @@ import { listPreferenceChanges } from './preferences/list-preference-changes.ts'
 import { listUsers } from './users/list-users.ts'
 import { listUserEvents } from './events/list-user-events.ts'
 import type { Operation } from './operation.ts'
+import { pauseCampaign } from './delivery/pause-campaign.ts'
 import { readPreferences } from './preferences/read-preferences.ts'
 import { reportAudience } from './campaigns/report-audience.ts'
 import { reportMessageEvents } from './campaigns/report-message-events.ts'
 import { restoreCampaign } from './campaigns/restore-campaign.ts'
 import { restoreTemplate } from './templates/restore-template.ts'
+import { resumeCampaign } from './delivery/resume-campaign.ts'
 import { searchTemplates } from './templates/search-templates.ts'
 import { checkSender } from './senders/check-sender.ts'
 import { createSender } from './senders/create-sender.ts'
@@ -41,6 +44,7 @@ import { deleteSender } from './senders/delete-sender.ts'
 import { getSender } from './senders/get-sender.ts'
 import { listSenders } from './senders/list-senders.ts'
 import { updateSender } from './senders/update-sender.ts'
+import { startCampaign } from './delivery/start-campaign.ts'
 import { trackEvents } from './events/track-events.ts'
 import { trackUser } from './users/track-user.ts'
 import { updateCampaign } from './campaigns/update-campaign.ts'
@@ -89,6 +93,10 @@ export const OPERATIONS: readonly Operation[] = [
   archiveCampaign,
   restoreCampaign,
   deleteCampaign,
+  startCampaign,
+  pauseCampaign,
+  resumeCampaign,
+  cancelCampaign,
   fetchCampaignStats,
   createSender,
   listSenders,

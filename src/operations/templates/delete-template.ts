@@ -1,6 +1,7 @@
 // Delete email template: removes a template with all its versions while nothing refers to it.
 import { AppError } from '../../core/app-error.ts'
 import { inDigits } from '../../core/in-digits.ts'
+import { listCampaignsUsing } from '../../store/delivery/deliveries.ts'
 import type { Store } from '../../store/store.ts'
 import { removeTemplateVersions } from '../../store/templates/template-versions.ts'
 import { closeGroupIfEmpty, countMembers, lockTemplates, removeTemplate } from '../../store/templates/templates.ts'
@@ -8,12 +9,15 @@ import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { requireTemplate, TemplatePath } from './require-template.ts'
 
+/** The most campaigns that an error names. */
+const NAMED_CAMPAIGNS_MAX = 5
+
 export const deleteTemplate = defineOperation({
   name: 'delete_template',
   summary: 'Delete email template',
   description:
     'Deletes a template and all its versions for good. While other templates, archived or not, have it as their ' +
-    '`group_id`, the response is 409.',
+    '`group_id`, or a campaign that is not over sends it, the response is 409.',
   group: 'Email templates',
   method: 'DELETE',
   url: '/v1.0/custom-templates/email/:external_template_id',
@@ -42,6 +46,8 @@ export const deleteTemplate = defineOperation({
 async function refuseIfUsed(store: Store, workspaceId: string, id: string): Promise<void> {
   const members = await countMembers(store, workspaceId, id)
   if (members.all > 0) throw isGroup(members.all)
+  const campaigns = await listCampaignsUsing(store, { workspaceId, kind: 'template', id }, { max: NAMED_CAMPAIGNS_MAX })
+  if (campaigns.length > 0) throw isSent(campaigns)
 }
 
 function isGroup(count: number): AppError {
@@ -50,4 +56,8 @@ function isGroup(count: number): AppError {
     'conflict',
     `The template is the group_id of ${members}. Delete those or change their group first.`,
   )
+}
+
+function isSent(campaigns: readonly string[]): AppError {
+  return new AppError('conflict', `Campaigns that are not over use the template: ${campaigns.join(', ')}.`)
 }

@@ -273,6 +273,36 @@ export async function countMembers(
     .executeTakeFirstOrThrow()
 }
 
+/** A template of a group, with what decides who gets it. */
+export interface GroupLocale extends VersionKey {
+  readonly locale: string | null
+  readonly variation: string | null
+}
+
+/**
+ * Up to `max` latest versions of a group: its default template first, then the others that have a locale and are not archived, by
+ * their ids.
+ */
+export async function listGroupLocales(
+  { query }: Store,
+  workspaceId: string,
+  parentId: string,
+  max: number,
+): Promise<GroupLocale[]> {
+  return query
+    .selectFrom('templates')
+    .select(['external_template_id as externalTemplateId', 'version', 'locale', 'variation'])
+    .where('workspace_id', '=', workspaceId)
+    .where('group_id', '=', parentId)
+    .where((row) =>
+      row.or([row('is_child', '=', 0), row.and([row('locale', 'is not', null), row('archived_at', 'is', null)])]),
+    )
+    .orderBy('is_child')
+    .orderBy('external_template_id')
+    .limit(max)
+    .execute()
+}
+
 /** Default templates of groups, and whether their archived templates count too. */
 interface CountedGroups {
   readonly parentIds: OperandValueExpressionOrList<Tables, 'templates', 'group_id'>

@@ -1,0 +1,74 @@
+// Finds faults in the content of a campaign's templates, and in the coupon lists that they name.
+import type { Fault } from '../../core/app-error.ts'
+import { calendarDate, couponListStatus } from '../../core/coupons/coupon-list.ts'
+import type { PinnedTemplate } from '../../core/delivery/run-content.ts'
+import { findCouponListsByLabel } from '../../store/coupons/coupon-lists.ts'
+import type { Store } from '../../store/store.ts'
+import { findTemplateVersions } from '../../store/templates/template-versions.ts'
+import { readTemplate } from './read-template.ts'
+import type { StartPlan, StartSurroundings } from './start-plan.ts'
+
+/** A template, and the variation that first names it. */
+interface PlacedTemplate {
+  readonly template: PinnedTemplate
+  readonly field: string
+}
+
+/** Reads one template at a time, because each may have a megabyte. */
+export async function findContentFaults(
+  store: Store,
+  plan: Pick<StartPlan, 'settings' | 'variations'>,
+  surroundings: Pick<StartSurroundings, 'workspace' | 'now'>,
+): Promise<Fault[]> {
+  const faults: Fault[] = []
+  const labels = new Map<string, string>()
+  for (const { template, field } of listTemplates(plan)) {
+    const [content] = await findTemplateVersions(store, surroundings.workspace.id, [template])
+    if (!content) continue
+    const { problems, coupons, hasUnsubscribeLink } = readTemplate(content)
+    const isForbidden = hasUnsubscribeLink && plan.settings.consent === 'transactional'
+    for (const problem of isForbidden ? [...problems, UNSUBSCRIBE_PROBLEM] : problems) {
+      faults.push({ field, problem: `names ${nameOf(template)}: ${problem}` })
+    }
+    for (const label of coupons) if (!labels.has(label)) labels.set(label, field)
+  }
+  return [...faults, ...(await findCouponFaults(store, labels, surroundings))]
+}
+
+const UNSUBSCRIBE_PROBLEM = 'a transactional message must not have an unsubscribe link'
+
+function nameOf({ externalTemplateId, version }: PinnedTemplate): string {
+  return `template ${JSON.stringify(externalTemplateId)}, version ${version}`
+}
+
+/** Each template version once. */
+function listTemplates({ settings, variations }: Pick<StartPlan, 'settings' | 'variations'>): PlacedTemplate[] {
+  const placed = new Map<string, PlacedTemplate>()
+  for (const { name, templates } of variations) {
+    const index = settings.variations.findIndex((variation) => variation.name === name)
+    for (const template of templates) {
+      const key = nameOf(template)
+      if (!placed.has(key)) {
+        placed.set(key, { template, field: `delivery.variations[${index}].external_template_id` })
+      }
+    }
+  }
+  return [...placed.values()]
+}
+
+/** `labels`: label → the field of the variation that first names it. */
+async function findCouponFaults(
+  store: Store,
+  labels: ReadonlyMap<string, string>,
+  { workspace, now }: Pick<StartSurroundings, 'workspace' | 'now'>,
+): Promise<Fault[]> {
+  const lists = await findCouponListsByLabel(store, workspace.id, [...labels.keys()])
+  const today = calendarDate(workspace.timezone, now)
+  return [...labels].flatMap(([label, field]) => {
+    const list = lists.find((found) => found.label === label)
+    const status = list && couponListStatus(list, today)
+    if (status === 'ACTIVE') return []
+    const problem = status === undefined ? 'no coupon list has this label' : `the list is ${status}`
+    return [{ field, problem: `needs coupons of ${JSON.stringify(label)}: ${problem}` }]
+  })
+}

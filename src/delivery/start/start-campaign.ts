@@ -1,0 +1,106 @@
+// Starts a campaign: checks everything and names all faults at once, pins the versions of its templates, and schedules it or sets it
+// running. The processes that send find it in the table of deliveries.
+import { AppError, invalidRequest, type Fault, type Warning } from '../../core/app-error.ts'
+import { resolveStartTime } from '../../core/delivery/start-time.ts'
+import { requireDelivery, type CampaignKey, type DeliveredCampaign } from '../../actions/delivery/require-delivery.ts'
+import { shownStateOf, wrongState, type ShownDelivery } from '../../actions/delivery/shown-deliveries.ts'
+import { lockCampaigns, markReported } from '../../store/campaigns/campaigns.ts'
+import { startDelivery } from '../../store/delivery/deliveries.ts'
+import { findSender, keepSenders } from '../../store/senders/senders.ts'
+import type { Database, Store } from '../../store/store.ts'
+import { lockTemplates } from '../../store/templates/templates.ts'
+import { pinVariations } from './pin-variations.ts'
+import { findStartFaults, findStartWarnings } from './start-faults.ts'
+import type { StartPlan, StartSurroundings } from './start-plan.ts'
+
+/** How often the checks are made if somebody changes meanwhile what they looked at. */
+const TRIES_MAX = 3
+
+/**
+ * Starts a draft. A campaign that is scheduled or running stays as it is. Returns warnings. Throws AppError: `invalid_request` with
+ * every fault, `conflict` in other states and when others keep changing what the campaign uses, and the errors of `requireDelivery`.
+ */
+export async function startByKey(
+  database: Database,
+  key: CampaignKey,
+  surroundings: StartSurroundings,
+): Promise<readonly Warning[]> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const delivered = await requireDelivery(database, key)
+    if (isStarted(delivered.shown)) return []
+    const { plan, faults } = await findPlan(database, delivered, surroundings)
+    const all = [...archivedFaults(delivered), ...faults, ...(await findStartFaults(database, plan, surroundings))]
+    if (all.length > 0) throw invalidRequest(all)
+    if (await startAsPlanned(database, key, { plan, surroundings })) {
+      return findStartWarnings(plan.sender, surroundings.publicUrl)
+    }
+  }
+  throw new AppError('conflict', 'Others are changing the campaign, its sender or its templates. Start it again.')
+}
+
+/** Whether a start has nothing to do. Throws AppError `conflict` in a state that does not allow it. */
+function isStarted(shown: ShownDelivery): boolean {
+  switch (shownStateOf(shown)) {
+    case 'draft':
+      return false
+    case 'scheduled':
+    case 'running':
+    case 'waiting':
+      return true
+    case 'paused':
+    case 'overdue':
+      throw wrongState(shown, 'Resume it instead.')
+    case 'finished':
+    case 'cancelled':
+      throw wrongState(shown, 'It cannot be started again: create another campaign.')
+  }
+}
+
+/** Looks up what the settings name. */
+async function findPlan(
+  store: Store,
+  { campaign, shown }: DeliveredCampaign,
+  { workspace }: StartSurroundings,
+): Promise<{ readonly plan: StartPlan; readonly faults: readonly Fault[] }> {
+  const { settings } = shown.stored
+  const sender = await findSender(store, campaign.workspaceId, settings.senderId)
+  const { variations, faults } = await pinVariations(store, workspace.id, settings)
+  return { plan: { settings, sender, variations }, faults }
+}
+
+function archivedFaults({ campaign: { archivedAt } }: DeliveredCampaign): Fault[] {
+  return archivedAt === null
+    ? []
+    : [{ field: 'campaign_id', problem: 'is the id of an archived campaign: restore it first' }]
+}
+
+/** Starts the campaign if the plan is still what was checked; else false. */
+async function startAsPlanned(
+  database: Database,
+  key: CampaignKey,
+  { plan, surroundings }: { readonly plan: StartPlan; readonly surroundings: StartSurroundings },
+): Promise<boolean> {
+  return database.write(async (store) => {
+    await lockCampaigns(store, key.workspaceId)
+    await lockTemplates(store, key.workspaceId)
+    await keepSenders(store)
+    const delivered = await requireDelivery(store, key)
+    const { campaign, shown } = delivered
+    const current = await findPlan(store, delivered, surroundings)
+    const { sender, settings, variations } = current.plan
+    if (shown.stored.state !== 'draft' || campaign.archivedAt !== null) return false
+    if (!sender || JSON.stringify(current.plan) !== JSON.stringify(plan)) return false
+    const { startAt } = settings
+    const instant = startAt === null ? null : (resolveStartTime(startAt, surroundings.workspace.timezone) ?? null)
+    await markReported(store, campaign.id)
+    const { number, workspaceId } = campaign
+    return startDelivery(store, {
+      campaign: number,
+      workspaceId,
+      settings,
+      sender: sender.number,
+      pinned: variations,
+      startAt: instant,
+    })
+  })
+}

@@ -1,0 +1,100 @@
+// Finds everything that keeps a campaign from being started, and what people should know before it is ("A campaign with delivery").
+import type { Fault, Warning } from '../../core/app-error.ts'
+import { segmentsNamedIn } from '../../core/delivery/audience-segments.ts'
+import type { Delivery } from '../../core/delivery/delivery.ts'
+import { resolveStartTime } from '../../core/delivery/start-time.ts'
+import { isLoopbackHost } from '../../core/senders/domain-name.ts'
+import { toIso } from '../../core/time-value.ts'
+import { SecretUnreadable, type SecretVault } from '../../store/secret-vault.ts'
+import { findKnownSegments } from '../../store/segments/segments.ts'
+import { openDkimKey, openPassword } from '../../store/senders/sender-secrets.ts'
+import type { StoredSender } from '../../store/senders/senders.ts'
+import type { Store } from '../../store/store.ts'
+import { findContentFaults } from './content-faults.ts'
+import type { StartPlan, StartSurroundings } from './start-plan.ts'
+
+/** Every fault; the caller adds those of `pinVariations`. */
+export async function findStartFaults(
+  store: Store,
+  { settings, sender, variations }: StartPlan,
+  surroundings: StartSurroundings,
+): Promise<Fault[]> {
+  return [
+    ...workspaceFaults(surroundings),
+    ...categoryFaults(settings, surroundings),
+    ...startTimeFaults(settings, surroundings),
+    ...senderFaults(sender, surroundings),
+    ...(await segmentFaults(store, settings, surroundings)),
+    ...(await findContentFaults(store, { settings, variations }, surroundings)),
+  ]
+}
+
+/** Links without https can be read and changed on their way. */
+export function findStartWarnings(
+  sender: Pick<StoredSender, 'trackingUrl'> | undefined,
+  publicUrl: string | undefined,
+): Warning[] {
+  const base = sender?.trackingUrl ?? publicUrl
+  const url = base === undefined ? undefined : new URL(base)
+  if (!url || url.protocol === 'https:' || isLoopbackHost(url.hostname)) return []
+  const [field, name] = sender?.trackingUrl ? ['delivery.sender_id', 'tracking_url'] : ['delivery', 'PUBLIC_URL']
+  const problem = `has links under ${url.origin}, which is not https: set ${name} to an https URL`
+  return [{ kind: 'insecure_links', field, problem }]
+}
+
+function workspaceFaults({ workspace: { emailProtection }, hasEmailVault }: StartSurroundings): Fault[] {
+  if (emailProtection === 'tokenized') {
+    return [{ field: 'delivery', problem: 'cannot be sent: the workspace stores no email addresses (tokenized)' }]
+  }
+  if (emailProtection === 'none' || hasEmailVault) return []
+  return [{ field: 'delivery', problem: 'cannot be sent: addresses are encrypted and the server has no PII_KEY' }]
+}
+
+function categoryFaults({ category }: Delivery, { workspace }: StartSurroundings): Fault[] {
+  if (category === null || workspace.categories.includes(category)) return []
+  return [{ field: 'delivery.category', problem: 'is not an active category of the workspace' }]
+}
+
+function startTimeFaults({ startAt }: Delivery, { workspace, now }: StartSurroundings): Fault[] {
+  const instant = startAt === null ? undefined : resolveStartTime(startAt, workspace.timezone)
+  if (instant === undefined || instant > now) return []
+  return [
+    { field: 'delivery.start_at', problem: `must not be in the past: it is ${toIso(instant)}, now is ${toIso(now)}` },
+  ]
+}
+
+function senderFaults(sender: StoredSender | undefined, { publicUrl, secretVault }: StartSurroundings): Fault[] {
+  const field = 'delivery.sender_id'
+  if (!sender) return [{ field, problem: 'is not the id of a sender in the workspace' }]
+  const secret = secretProblem(sender, secretVault)
+  const hasBase = sender.trackingUrl !== null || publicUrl !== undefined
+  return [
+    ...(secret === undefined ? [] : [{ field, problem: secret }]),
+    ...(hasBase
+      ? []
+      : [{ field, problem: 'needs a base of links: set PUBLIC_URL, or the tracking_url of the sender' }]),
+  ]
+}
+
+function secretProblem(sender: StoredSender, vault: SecretVault | undefined): string | undefined {
+  try {
+    openPassword(vault, sender)
+    openDkimKey(vault, sender)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof SecretUnreadable)) throw error
+    return `is the id of a sender whose secrets cannot be read. ${error.message}`
+  }
+}
+
+async function segmentFaults(store: Store, { audience }: Delivery, { workspace }: StartSurroundings): Promise<Fault[]> {
+  const named = segmentsNamedIn(audience)
+  const known = await findKnownSegments(
+    store,
+    workspace.id,
+    named.map(({ id }) => id),
+  )
+  return named.flatMap(({ id, field }) => {
+    return known.has(id) ? [] : [{ field: `delivery.${field}`, problem: 'is not the id of a segment in the workspace' }]
+  })
+}

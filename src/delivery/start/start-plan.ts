@@ -1,0 +1,23 @@
+// What the checks of a start look at.
+import type { Delivery } from '../../core/delivery/delivery.ts'
+import type { PinnedVariation } from '../../core/delivery/run-content.ts'
+import type { Workspace } from '../../core/workspace.ts'
+import type { SecretVault } from '../../store/secret-vault.ts'
+import type { StoredSender } from '../../store/senders/senders.ts'
+
+/** What a start depends on besides the campaign. */
+export interface StartSurroundings {
+  readonly workspace: Workspace
+  readonly now: number
+  /** The base of links, unless the sender has one. */
+  readonly publicUrl: string | undefined
+  readonly hasEmailVault: boolean
+  readonly secretVault: SecretVault | undefined
+}
+
+/** A campaign with what its settings name, as far as it exists. */
+export interface StartPlan {
+  readonly settings: Delivery
+  readonly sender: StoredSender | undefined
+  readonly variations: readonly PinnedVariation[]
+}
