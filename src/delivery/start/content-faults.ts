@@ -1,7 +1,7 @@
 // Finds faults in the content of a campaign's templates, and in the coupon lists that they name.
 import type { Fault } from '../../core/app-error.ts'
 import { calendarDate, couponListStatus } from '../../core/coupons/coupon-list.ts'
-import type { PinnedTemplate } from '../../core/delivery/run-content.ts'
+import type { PinnedTemplate } from '../../core/delivery/pinned-variation.ts'
 import { findCouponListsByLabel } from '../../store/coupons/coupon-lists.ts'
 import type { Store } from '../../store/store.ts'
 import { findTemplateVersions } from '../../store/templates/template-versions.ts'
@@ -44,9 +44,9 @@ function nameOf({ externalTemplateId, version }: PinnedTemplate): string {
 /** Each template version once. */
 function listTemplates({ settings, variations }: Pick<StartPlan, 'settings' | 'variations'>): PlacedTemplate[] {
   const placed = new Map<string, PlacedTemplate>()
-  for (const { name, templates } of variations) {
+  for (const { name, template: own, members } of variations) {
     const index = settings.variations.findIndex((variation) => variation.name === name)
-    for (const template of templates) {
+    for (const template of [own, ...members]) {
       const key = nameOf(template)
       if (!placed.has(key)) {
         placed.set(key, { template, field: `delivery.variations[${index}].external_template_id` })

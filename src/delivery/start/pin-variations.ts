@@ -2,7 +2,7 @@
 import type { Fault } from '../../core/app-error.ts'
 import { dimensionNameProblem } from '../../core/campaigns/report.ts'
 import type { Delivery, Variation } from '../../core/delivery/delivery.ts'
-import type { PinnedTemplate, PinnedVariation } from '../../core/delivery/run-content.ts'
+import { normalizeLocale, type PinnedTemplate, type PinnedVariation } from '../../core/delivery/pinned-variation.ts'
 import type { Store } from '../../store/store.ts'
 import { findTemplates, listGroupLocales, type FoundTemplate } from '../../store/templates/templates.ts'
 
@@ -34,10 +34,9 @@ export async function pinVariations(store: Store, workspaceId: string, { variati
       if (fault) faults.push(fault)
       continue
     }
-    const { name, share } = variation
-    const templates = await pinTemplates(store, workspaceId, { variation, template })
-    faults.push(...localeFaults(templates, `${field}.external_template_id`))
-    pinned.push({ name, share, templates })
+    const made = await pinTemplates(store, workspaceId, { variation, template })
+    faults.push(...localeFaults(made, `${field}.external_template_id`))
+    pinned.push(made)
   }
   return { variations: pinned, faults }
 }
@@ -62,10 +61,11 @@ async function pinTemplates(
   store: Store,
   workspaceId: string,
   { variation, template }: Chosen,
-): Promise<PinnedVariation['templates']> {
+): Promise<PinnedVariation> {
   const { externalTemplateId, role } = template
   const version = variation.version ?? template.version
-  if (role !== 'default') return [{ externalTemplateId, version, locale: null }]
+  const basis = { name: variation.name, share: variation.share }
+  if (role !== 'default') return { ...basis, template: { externalTemplateId, version, locale: null }, members: [] }
   const group = await listGroupLocales(store, workspaceId, externalTemplateId, LOCALES_MAX + 2)
   const own = group.find((member) => member.externalTemplateId === externalTemplateId)
   const members = new Map<string, PinnedTemplate>()
@@ -73,18 +73,20 @@ async function pinTemplates(
     for (const member of group) {
       if (member === own || member.locale === null || (member.variation === variation.name) !== preferred) continue
       const { externalTemplateId: id, version: newest, locale } = member
-      if (!members.has(locale)) members.set(locale, { externalTemplateId: id, version: newest, locale })
+      const key = normalizeLocale(locale)
+      if (!members.has(key)) members.set(key, { externalTemplateId: id, version: newest, locale })
     }
   }
-  return [{ externalTemplateId, version, locale: own?.locale ?? null }, ...members.values()]
+  const locale = own?.locale ?? null
+  return { ...basis, template: { externalTemplateId, version, locale }, members: [...members.values()] }
 }
 
 /** A locale becomes the name of a dimension of statistics. */
-function localeFaults(templates: PinnedVariation['templates'], field: string): Fault[] {
-  if (templates.length > LOCALES_MAX + 1) {
+function localeFaults({ template, members }: PinnedVariation, field: string): Fault[] {
+  if (members.length > LOCALES_MAX) {
     return [{ field, problem: `must be in a group of at most ${LOCALES_MAX} templates with a locale` }]
   }
-  return templates.flatMap(({ externalTemplateId, locale }) => {
+  return [template, ...members].flatMap(({ externalTemplateId, locale }) => {
     const problem = locale === null ? undefined : dimensionNameProblem(locale)
     if (problem === undefined) return []
     return [{ field, problem: `has the locale of ${JSON.stringify(externalTemplateId)}, which ${problem}` }]

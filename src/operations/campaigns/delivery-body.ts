@@ -186,7 +186,7 @@ function toSettingsBody({ settings, pinned }: StoredDelivery) {
     sender_id: settings.senderId,
     audience: { include: [...audience.include], exclude: [...audience.exclude] },
     variations: settings.variations.map(({ name, share, externalTemplateId, version }, index) => {
-      const sent = pinned?.[index]?.templates[0].version ?? version
+      const sent = pinned?.[index]?.template.version ?? version
       return { name, share, external_template_id: externalTemplateId, ...(sent !== undefined && { version: sent }) }
     }),
     consent: settings.consent,

@@ -7,7 +7,7 @@ import { parseJsonText } from '../../core/json/parse-json.ts'
 import { segmentsNamedIn } from '../../core/delivery/audience-segments.ts'
 import { statesBefore, UNFINISHED_STATES } from '../../core/delivery/delivery-changes.ts'
 import type { Delivery, DeliveryState, Halt } from '../../core/delivery/delivery.ts'
-import type { PinnedVariation } from '../../core/delivery/run-content.ts'
+import type { PinnedVariation } from '../../core/delivery/pinned-variation.ts'
 import { campaignsOf } from '../campaigns/campaigns.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
@@ -292,7 +292,7 @@ export async function listCampaignsUsing(
 /** Everything that a delivery names. The pinned templates include the members of a group. */
 function usesIn(settings: Delivery, pinned: readonly PinnedVariation[] = []): DeliveryUses {
   const { senderId, audience, variations } = settings
-  const members = pinned.flatMap(({ templates }) => templates)
+  const members = pinned.flatMap(({ members }) => members)
   return {
     template: [...variations, ...members].map(({ externalTemplateId }) => externalTemplateId),
     segment: segmentsNamedIn(audience).map(({ id }) => id),
