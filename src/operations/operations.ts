@@ -9,6 +9,7 @@ import { createCampaign } from './campaigns/create-campaign.ts'
 import { createCouponList } from './coupons/create-coupon-list.ts'
 import { createTemplate } from './templates/create-template.ts'
 import { eraseUser } from './users/erase-user.ts'
+import { decideInDoubt } from './delivery/decide-in-doubt.ts'
 import { deleteCampaign } from './campaigns/delete-campaign.ts'
 import { deleteTemplate } from './templates/delete-template.ts'
 import { deleteCoupons } from './coupons/delete-coupons.ts'
@@ -23,10 +24,13 @@ import { getImport } from './users/get-import.ts'
 import { getUser } from './users/get-user.ts'
 import { importPeople } from './users/import-people.ts'
 import { listCampaigns } from './campaigns/list-campaigns.ts'
+import { listCampaignMessages } from './delivery/list-campaign-messages.ts'
 import { listCouponLists } from './coupons/list-coupon-lists.ts'
 import { listErasures } from './preferences/list-erasures.ts'
 import { listCoupons } from './coupons/list-coupons.ts'
+import { listMessages } from './delivery/list-messages.ts'
 import { listPreferenceChanges } from './preferences/list-preference-changes.ts'
+import { listRuns } from './delivery/list-runs.ts'
 import { listUsers } from './users/list-users.ts'
 import { listUserEvents } from './events/list-user-events.ts'
 import type { Operation } from './operation.ts'
@@ -97,6 +101,10 @@ export const OPERATIONS: readonly Operation[] = [
   pauseCampaign,
   resumeCampaign,
   cancelCampaign,
+  listRuns,
+  listCampaignMessages,
+  listMessages,
+  decideInDoubt,
   fetchCampaignStats,
   createSender,
   listSenders,

@@ -3,6 +3,8 @@ import type { Fault } from '../app-error.ts'
 import { textProblem } from '../bounded-text.ts'
 import { dimensionNameProblem } from '../campaigns/report.ts'
 import { inDigits } from '../in-digits.ts'
+import { conditionFaults } from '../segments/condition-faults.ts'
+import type { LeafSettings } from '../segments/leaf-faults.ts'
 import { resolveStartTime, START_TIME_PROBLEM } from './start-time.ts'
 
 /** The most parts of `include`, and of `exclude`. */
@@ -33,13 +35,13 @@ interface SentVariation {
   readonly share?: number | undefined
 }
 
-/** Faults of a delivery, whose path is `field`. `zone` is the workspace's. */
-export function deliveryFaults(sent: SentDelivery, field: string, zone: string): Fault[] {
+/** Faults of a delivery, whose path is `field`. */
+export function deliveryFaults(sent: SentDelivery, field: string, workspace: LeafSettings): Fault[] {
   const { audience, variations = [], campaign_control_percent: control, start_at: startAt } = sent
-  const isNoTime = typeof startAt === 'string' && resolveStartTime(startAt, zone) === undefined
+  const isNoTime = typeof startAt === 'string' && resolveStartTime(startAt, workspace.timezone) === undefined
   return [
-    ...partFaults(audience?.include ?? [], `${field}.audience.include`),
-    ...partFaults(audience?.exclude ?? [], `${field}.audience.exclude`),
+    ...partFaults(audience?.include ?? [], `${field}.audience.include`, workspace),
+    ...partFaults(audience?.exclude ?? [], `${field}.audience.exclude`, workspace),
     ...variationFaults(variations, `${field}.variations`),
     ...percentFaults(control, `${field}.campaign_control_percent`),
     ...(isNoTime ? [{ field: `${field}.start_at`, problem: START_TIME_PROBLEM }] : []),
@@ -47,19 +49,13 @@ export function deliveryFaults(sent: SentDelivery, field: string, zone: string):
   ]
 }
 
-function partFaults(parts: readonly unknown[], field: string): Fault[] {
+function partFaults(parts: readonly unknown[], field: string, workspace: LeafSettings): Fault[] {
   return parts.flatMap((part, index) => {
     const at = `${field}[${index}]`
-    if (typeof part !== 'string') return conditionFaults(part, at)
+    if (typeof part !== 'string') return conditionFaults(part, at, workspace)
     const problem = textProblem(part, SEGMENT_ID_LENGTH_MAX)
     return problem === undefined ? [] : [{ field: at, problem }]
   })
-}
-
-/** Checks that a condition is an object. */
-function conditionFaults(condition: unknown, field: string): Fault[] {
-  if (typeof condition === 'object' && condition !== null && !Array.isArray(condition)) return []
-  return [{ field, problem: 'must be the id of a segment, or a condition' }]
 }
 
 function variationFaults(variations: readonly (SentVariation | undefined)[], field: string): Fault[] {

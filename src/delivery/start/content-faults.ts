@@ -1,11 +1,14 @@
 // Finds faults in the content of a campaign's templates, and in the coupon lists that they name.
+import { setImmediate } from 'node:timers/promises'
 import type { Fault } from '../../core/app-error.ts'
 import { calendarDate, couponListStatus } from '../../core/coupons/coupon-list.ts'
+import type { Delivery } from '../../core/delivery/delivery.ts'
 import type { PinnedTemplate } from '../../core/delivery/pinned-variation.ts'
+import type { TemplateVersion } from '../../core/templates/template.ts'
 import { findCouponListsByLabel } from '../../store/coupons/coupon-lists.ts'
 import type { Store } from '../../store/store.ts'
 import { findTemplateVersions } from '../../store/templates/template-versions.ts'
-import { readTemplate } from './read-template.ts'
+import { prepareTemplate } from '../content/template/prepare-template.ts'
 import type { StartPlan, StartSurroundings } from './start-plan.ts'
 
 /** A template, and the variation that first names it. */
@@ -25,14 +28,24 @@ export async function findContentFaults(
   for (const { template, field } of listTemplates(plan)) {
     const [content] = await findTemplateVersions(store, surroundings.workspace.id, [template])
     if (!content) continue
-    const { problems, coupons, hasUnsubscribeLink } = readTemplate(content)
-    const isForbidden = hasUnsubscribeLink && plan.settings.consent === 'transactional'
-    for (const problem of isForbidden ? [...problems, UNSUBSCRIBE_PROBLEM] : problems) {
-      faults.push({ field, problem: `names ${nameOf(template)}: ${problem}` })
-    }
+    const { problems, coupons } = readContent(content, plan.settings)
+    for (const problem of problems) faults.push({ field, problem: `names ${nameOf(template)}: ${problem}` })
     for (const label of coupons) if (!labels.has(label)) labels.set(label, field)
+    // Reading a megabyte takes some milliseconds, so other requests get in between.
+    await setImmediate()
   }
   return [...faults, ...(await findCouponFaults(store, labels, surroundings))]
+}
+
+/** The problems of a template, and the labels of the coupon lists that it names. */
+function readContent({ details }: TemplateVersion, { consent }: Delivery) {
+  const { emailContent: html, subject, senderName } = details
+  const { faults, coupons, hasUnsubscribeLink } = prepareTemplate({ html, subject, senderName })
+  const problems = faults.map(
+    ({ field, line, column, problem }) => `${field}, line ${line}, column ${column}: ${problem}`,
+  )
+  const isForbidden = hasUnsubscribeLink && consent === 'transactional'
+  return { coupons, problems: isForbidden ? [...problems, UNSUBSCRIBE_PROBLEM] : problems }
 }
 
 const UNSUBSCRIBE_PROBLEM = 'a transactional message must not have an unsubscribe link'

@@ -1,12 +1,11 @@
 // Finds everything that keeps a campaign from being started, and what people should know before it is ("A campaign with delivery").
 import type { Fault, Warning } from '../../core/app-error.ts'
-import { segmentsNamedIn } from '../../core/delivery/audience-segments.ts'
-import type { Delivery } from '../../core/delivery/delivery.ts'
+import type { AudiencePart, Delivery } from '../../core/delivery/delivery.ts'
 import { resolveStartTime } from '../../core/delivery/start-time.ts'
 import { isLoopbackHost } from '../../core/senders/domain-name.ts'
 import { toIso } from '../../core/time-value.ts'
 import { SecretUnreadable, type SecretVault } from '../../store/secret-vault.ts'
-import { findKnownSegments } from '../../store/segments/segments.ts'
+import { resolveCondition } from '../../store/segments/resolve-condition.ts'
 import { openDkimKey, openPassword } from '../../store/senders/sender-secrets.ts'
 import type { StoredSender } from '../../store/senders/senders.ts'
 import type { Store } from '../../store/store.ts'
@@ -87,14 +86,23 @@ function secretProblem(sender: StoredSender, vault: SecretVault | undefined): st
   }
 }
 
+/** Unknown segments, also inside others, and conditions that are too large with all the segments in them. */
 async function segmentFaults(store: Store, { audience }: Delivery, { workspace }: StartSurroundings): Promise<Fault[]> {
-  const named = segmentsNamedIn(audience)
-  const known = await findKnownSegments(
-    store,
-    workspace.id,
-    named.map(({ id }) => id),
-  )
-  return named.flatMap(({ id, field }) => {
-    return known.has(id) ? [] : [{ field: `delivery.${field}`, problem: 'is not the id of a segment in the workspace' }]
-  })
+  const faults: Fault[] = []
+  for (const name of ['include', 'exclude'] as const) {
+    for (const [index, part] of audience[name].entries()) {
+      faults.push(...(await partFaults(store, workspace, { part, field: `delivery.audience.${name}[${index}]` })))
+    }
+  }
+  return faults
+}
+
+async function partFaults(
+  store: Store,
+  { id }: StartSurroundings['workspace'],
+  { part, field }: { readonly part: AudiencePart; readonly field: string },
+): Promise<readonly Fault[]> {
+  if (typeof part !== 'string') return (await resolveCondition(store, id, part, { field })).faults
+  const { faults } = await resolveCondition(store, id, { segment: part }, { field })
+  return faults.map(({ problem }) => ({ field, problem }))
 }

@@ -97,11 +97,13 @@ export const DeliveryInput = Strict({
 })
 type SentSettings = Static<typeof DeliveryInput>
 
-const HaltOutput = Type.Object({
+export const HaltOutput = Type.Object({
   since: IsoTime,
   reason: Type.String(),
   reply: Type.Optional(Type.String({ description: 'The reply of the SMTP server that caused it.' })),
 })
+
+export const ShownStateOutput = OneOf([...DELIVERY_STATES, 'paused', 'waiting'])
 
 /** The members that only campaigns with delivery have. */
 export const DeliveryMembers = {
@@ -111,7 +113,7 @@ export const DeliveryMembers = {
       { description: 'The settings, with defaults. Absent if Tidings does not send the campaign.' },
     ),
   ),
-  state: Type.Optional(OneOf([...DELIVERY_STATES, 'paused', 'waiting'])),
+  state: Type.Optional(ShownStateOutput),
   starts_at: Type.Optional(
     Nullable(Type.String({ format: 'date-time', description: 'The instant of `start_at`; null: at once.' })),
   ),
@@ -123,11 +125,11 @@ export const DeliveryMembers = {
 /** Faults that the schema cannot find in `delivery` and, for it, in `platforms` as sent. */
 export function sentDeliveryFaults(
   sent: Partially<{ platforms: readonly string[]; delivery: SentSettings }> | undefined,
-  { timezone }: Workspace,
+  workspace: Workspace,
 ): Fault[] {
   if (!sent?.delivery) return []
   const platforms = sent.platforms && isOnlyEmail(sent.platforms) === false ? [NOT_ONLY_EMAIL] : []
-  return [...platforms, ...deliveryFaults(sent.delivery, 'delivery', timezone)]
+  return [...platforms, ...deliveryFaults(sent.delivery, 'delivery', workspace)]
 }
 
 export const NOT_ONLY_EMAIL: Fault = { field: 'platforms', problem: 'must be ["EMAIL"] in a campaign with `delivery`' }

@@ -4,10 +4,10 @@
 // and processes that send may change a delivery at the same time. Requests that read settings before they write hold `lockCampaigns`.
 import type { Selectable } from 'kysely'
 import { parseJsonText } from '../../core/json/parse-json.ts'
-import { segmentsNamedIn } from '../../core/delivery/audience-segments.ts'
 import { statesBefore, UNFINISHED_STATES } from '../../core/delivery/delivery-changes.ts'
 import type { Delivery, DeliveryState, Halt } from '../../core/delivery/delivery.ts'
 import type { PinnedVariation } from '../../core/delivery/pinned-variation.ts'
+import { namedSegments } from '../../core/segments/expand-segments.ts'
 import { campaignsOf } from '../campaigns/campaigns.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
@@ -295,7 +295,9 @@ function usesIn(settings: Delivery, pinned: readonly PinnedVariation[] = []): De
   const members = pinned.flatMap(({ members }) => members)
   return {
     template: [...variations, ...members].map(({ externalTemplateId }) => externalTemplateId),
-    segment: segmentsNamedIn(audience).map(({ id }) => id),
+    segment: [...audience.include, ...audience.exclude].flatMap((part) => {
+      return typeof part === 'string' ? [part] : namedSegments(part)
+    }),
     sender: [senderId],
   }
 }

@@ -1,5 +1,5 @@
 // The table of messages: one person in a run. `core/delivery/message-state.ts` has the states and who changes them.
-import type { Selectable } from 'kysely'
+import { sql, type Selectable } from 'kysely'
 import type { Group } from '../../core/campaigns/facts.ts'
 import type { MessageProgress } from '../../core/delivery/apply-event.ts'
 import type { SameAddress } from '../../core/delivery/duplicates.ts'
@@ -109,6 +109,11 @@ export async function createMessages({ query }: Store, { text, integer, clustere
   // Counts states, lists them, and finds the next messages of a run.
   await index('messages_by_state').on('messages').columns(['run', 'state', 'next_at', 'number']).execute()
   await index('messages_by_user').on('messages').columns(['user_id', 'run', 'number']).execute()
+  await index('messages_by_reason')
+    .on('messages')
+    .columns(['run', 'reason', 'number'])
+    .where(sql.ref('reason'), 'is not', null)
+    .execute()
   await index('messages_by_address').on('messages').columns(['run', 'email_key']).execute()
   await query.schema
     .createTable('message_attempts')

@@ -1,0 +1,82 @@
+// What a person decides about messages in doubt: to send them again, or to give them up ("in-doubt").
+import { v7 as newRequestId } from 'uuid'
+import type { DeliveryBody } from '../../core/delivery/delivery-entry.ts'
+import type { LogWriter } from '../../log/event-log.ts'
+import { changeDeliveryState, lockDelivery } from '../../store/delivery/deliveries.ts'
+import { listDoubtful, queueDoubtful, type DoubtfulSearch } from '../../store/delivery/doubtful-messages.ts'
+import type { StoredMessage } from '../../store/delivery/messages.ts'
+import { findRun, savePhase, type Run } from '../../store/delivery/runs.ts'
+import type { Database } from '../../store/store.ts'
+import { findShownDelivery, wrongState } from './shown-deliveries.ts'
+
+/** Messages that are changed at once: another writer waits for it. */
+const DOUBTFUL_PER_STEP = 1_000
+
+/**
+ * Queues the messages of a run in doubt again, each portion in one transaction in which the campaign runs again. A repeat changes
+ * nothing. Throws AppError `conflict` if the campaign was cancelled.
+ */
+export async function sendAgain(
+  database: Database,
+  run: Run,
+  { numbers, now }: Pick<DoubtfulSearch, 'numbers'> & { readonly now: number },
+): Promise<void> {
+  for (let queued = DOUBTFUL_PER_STEP; queued === DOUBTFUL_PER_STEP;) {
+    queued = await database.write(async (store) => {
+      // Before the messages, as the end of a run does.
+      await lockDelivery(store, run.campaign)
+      const shown = await findShownDelivery(store, run.campaign)
+      if (shown?.stored.state === 'cancelled') throw wrongState(shown, 'Its messages cannot be sent again.')
+      const count = await queueDoubtful(store, run.number, { numbers, max: DOUBTFUL_PER_STEP })
+      if (count === 0) return 0
+      await changeDeliveryState(store, run.campaign, { to: 'running', from: ['finished'] })
+      if ((await findRun(store, run.number))?.phase === 'finished') await savePhase(store, run.number, 'sending', now)
+      return count
+    })
+    await database.yieldToWriters()
+  }
+}
+
+interface GivenUpSources {
+  readonly database: Database
+  readonly log: Pick<LogWriter, 'append'>
+  /** Milliseconds since the epoch; see `core/receipt-clock.ts`. */
+  readonly receiptClock: () => number
+  /** Waits until the pipeline has applied everything in the log. */
+  readonly untilApplied: () => Promise<void>
+}
+
+/**
+ * Tells the log that messages in doubt have failed, and waits until the tables say so. A repeat changes nothing. Throws AppError
+ * `unavailable` if the pipeline takes too long.
+ */
+export async function giveUp(
+  { database, log, receiptClock, untilApplied }: GivenUpSources,
+  run: Run,
+  { numbers, now }: Pick<DoubtfulSearch, 'numbers'> & { readonly now: number },
+): Promise<void> {
+  for (let found = DOUBTFUL_PER_STEP; found === DOUBTFUL_PER_STEP;) {
+    const doubtful = await listDoubtful(database, run.number, { numbers, max: DOUBTFUL_PER_STEP })
+    found = doubtful.length
+    if (found === 0) return
+    await log.append({ ...toEntry(run, doubtful, now), receivedAt: receiptClock() })
+    await untilApplied()
+  }
+}
+
+function toEntry({ number, campaign, workspaceId, evaluatedAt }: Run, messages: readonly StoredMessage[], now: number) {
+  const events = messages.map(({ number: message, customerId }) => {
+    return { message, customer_id: customerId, at: now, claim: null, kind: 'failed', reason: 'in_doubt' } as const
+  })
+  const body: DeliveryBody = { run: number, evaluated_at: evaluatedAt, events }
+  return {
+    kind: 'svc_delivery',
+    workspaceId,
+    requestId: newRequestId(),
+    context: { campaign },
+    body: Buffer.from(JSON.stringify(body)),
+    events: events.length,
+    // As the processes that send do: all entries of a campaign's delivery are applied in order.
+    partitionKey: `delivery ${campaign}`,
+  } as const
+}

@@ -1,0 +1,125 @@
+// Messages on the wire, with what other tables know of them: attempts, coupons, and what people did with them.
+import { Type } from 'typebox'
+import { RUN_ON_WIRE } from '../../actions/delivery/run-progress.ts'
+import type { MessageEvent } from '../../core/campaigns/facts.ts'
+import { messageIdOfRun } from '../../core/delivery/delivery-entry.ts'
+import { MESSAGE_STATES } from '../../core/delivery/message-state.ts'
+import { toIso } from '../../core/time-value.ts'
+import { CUSTOMER_ID } from '../../core/users/user.ts'
+import { listMessageEvents } from '../../store/campaigns/message-events.ts'
+import { listAttempts } from '../../store/delivery/listed-messages.ts'
+import type { StoredAttempt, StoredMessage } from '../../store/delivery/messages.ts'
+import type { Store } from '../../store/store.ts'
+import { findIdentities } from '../../store/users/user-identities.ts'
+import { IsoTime, Nullable, OneOf } from '../fields.ts'
+
+/** The most message events that are counted for one portion of a page. */
+const EVENTS_COUNTED_MAX = 100_000
+
+export const MessageOutput = Type.Object({
+  message_id: Type.String(),
+  campaign_id: Type.String(),
+  run: Type.Integer(),
+  customer_id: Type.String(),
+  group: OneOf(['target', 'campaign_control', 'global_control']),
+  state: OneOf(MESSAGE_STATES),
+  reason: Nullable(Type.String()),
+  variation: Nullable(Type.String()),
+  locale: Nullable(Type.String()),
+  attempts: Type.Array(
+    Type.Object({
+      at: IsoTime,
+      code: Nullable(Type.Integer()),
+      enhanced_code: Nullable(Type.String()),
+      text: Type.String(),
+      host: Type.String(),
+    }),
+  ),
+  coupons: Type.Record(Type.String(), Type.String(), { description: 'Label of the coupon list → code.' }),
+  sent_at: Nullable(IsoTime),
+  next_at: Type.Optional(Type.String({ format: 'date-time', description: 'When a deferred message is tried again.' })),
+  impressions: Type.Integer(),
+  clicks: Type.Integer(),
+})
+
+/** A campaign whose messages are listed. */
+export interface ListedCampaign {
+  readonly id: string
+  readonly number: number
+}
+
+/** A message with the rest of its item. */
+export interface DetailedMessage extends StoredMessage {
+  readonly campaignId: string
+  readonly attempts: readonly StoredAttempt[]
+  readonly coupons: Readonly<Record<string, string>>
+  readonly impressions: number
+  readonly clicks: number
+}
+
+/** Reads the rest of messages with a few statements. `campaignOf`: by the number of the run. */
+export async function addDetails(
+  store: Store,
+  workspaceId: string,
+  {
+    messages,
+    campaignOf,
+  }: { readonly messages: readonly StoredMessage[]; readonly campaignOf: ReadonlyMap<number, ListedCampaign> },
+): Promise<DetailedMessage[]> {
+  const attempts = Map.groupBy(await listAttempts(store, messages), ({ run, message }) => messageIdOfRun(run, message))
+  const events = await findEvents(store, workspaceId, { messages, campaignOf })
+  return messages.map((message) => {
+    const id = messageIdOfRun(message.run, message.number)
+    const count = (kind: MessageEvent['kind']) => events.get(id)?.filter((event) => event.kind === kind).length ?? 0
+    return {
+      ...message,
+      campaignId: campaignOf.get(message.run)?.id ?? '',
+      attempts: attempts.get(id) ?? [],
+      coupons: {},
+      impressions: count('impression'),
+      clicks: count('click'),
+    }
+  })
+}
+
+/** Message id → its events. Facts name people by the customer id under which they were reported, also after a merge. */
+async function findEvents(
+  store: Store,
+  workspaceId: string,
+  {
+    messages,
+    campaignOf,
+  }: { readonly messages: readonly StoredMessage[]; readonly campaignOf: ReadonlyMap<number, ListedCampaign> },
+): Promise<Map<string | null, MessageEvent[]>> {
+  const ids = new Set(messages.map(({ customerId }) => customerId))
+  const identities = [...ids].map((value) => ({ workspaceId, name: CUSTOMER_ID, value }))
+  const numbers = new Map((await findIdentities(store, identities)).map(({ value, number }) => [value, number]))
+  const wanted = messages.flatMap(({ customerId, run }) => {
+    const [customer, campaign] = [numbers.get(customerId), campaignOf.get(run)?.number]
+    return typeof customer === 'number' && campaign !== undefined ? [{ customer, campaign }] : []
+  })
+  return Map.groupBy(await listMessageEvents(store, wanted, EVENTS_COUNTED_MAX), ({ messageId }) => messageId)
+}
+
+export function writeMessage(message: DetailedMessage): string {
+  const { run, number, state, nextAt, sentAt, attempts } = message
+  return JSON.stringify({
+    message_id: messageIdOfRun(run, number),
+    campaign_id: message.campaignId,
+    run: RUN_ON_WIRE,
+    customer_id: message.customerId,
+    group: message.group,
+    state,
+    reason: message.reason,
+    variation: message.variation,
+    locale: message.locale,
+    attempts: attempts.map(({ at, code, enhancedCode, text, host }) => {
+      return { at: toIso(at), code, enhanced_code: enhancedCode, text, host }
+    }),
+    coupons: message.coupons,
+    sent_at: sentAt === null ? null : toIso(sentAt),
+    ...(state === 'deferred' && { next_at: toIso(nextAt) }),
+    impressions: message.impressions,
+    clicks: message.clicks,
+  })
+}
