@@ -48,6 +48,7 @@ import { createMessageHits } from './delivery/message-hits.ts'
 import { createMessages } from './delivery/messages.ts'
 import { createRuns } from './delivery/runs.ts'
 import { createHeldCoupons } from './coupons/held-coupons.ts'
+import { createReleasedCoupons } from './coupons/released-coupons.ts'
 import { createSegments } from './segments/segments.ts'
 import { createSenderLeases } from './senders/sender-leases.ts'
 import { createSenders } from './senders/senders.ts'
@@ -133,6 +134,7 @@ async function createDeliveryTables(store: Store, types: SqlTypes): Promise<void
     createMessageHits,
     addHeldCounts,
     createHeldCoupons,
+    createReleasedCoupons,
   ]) {
     await createTable(store, types)
   }

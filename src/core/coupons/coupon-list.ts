@@ -41,9 +41,14 @@ export interface CouponList extends CouponListDetails {
   readonly archivedAt: number | null
   readonly createdAt: number
   readonly updatedAt: number
-  /** Codes added and not withdrawn, and those of them not yet given to a user. */
+  /** Codes added and not withdrawn. The sum of the other three. */
   readonly totalCoupons: number
+  /** Codes that nobody has. */
   readonly availableCoupons: number
+  /** Codes that belong to messages that are not sent yet. */
+  readonly heldCoupons: number
+  /** Codes that belong to messages that were sent, or may have been. */
+  readonly issuedCoupons: number
 }
 
 export const LABEL_LENGTH_MAX = 256

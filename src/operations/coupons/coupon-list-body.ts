@@ -59,7 +59,13 @@ export const CouponListOutput = Type.Object({
   expires_at: Type.String({ format: 'date', description: 'The last day on which the list can be used.' }),
   status: OneOf(COUPON_LIST_STATUSES, "Depends on the current day in the workspace's time zone."),
   total_coupons: Type.Integer({ description: 'Codes added and not withdrawn.' }),
-  available_coupons: Type.Integer({ description: 'Codes not yet assigned to a user.' }),
+  available_coupons: Type.Integer({ description: 'Codes that nobody has.' }),
+  held_coupons: Type.Integer({ description: 'Codes that belong to messages that are not sent yet.' }),
+  issued_coupons: Type.Integer({
+    description:
+      'Codes that belong to messages that were sent, or may have been. `total_coupons` is the sum of `available_coupons`, ' +
+      '`held_coupons` and `issued_coupons`.',
+  }),
   created_at: IsoTime,
   updated_at: IsoTime,
   created_by: Type.String(),
@@ -85,6 +91,8 @@ export function toCouponListBody(list: CouponList, today: string): CouponListBod
     status: couponListStatus(list, today),
     total_coupons: list.totalCoupons,
     available_coupons: list.availableCoupons,
+    held_coupons: list.heldCoupons,
+    issued_coupons: list.issuedCoupons,
     created_at: toIso(list.createdAt),
     updated_at: toIso(list.updatedAt),
     created_by: list.createdBy,

@@ -2,12 +2,13 @@
 import { Type } from 'typebox'
 import { AppError, type Fault } from '../../core/app-error.ts'
 import { toCouponCode } from '../../core/coupons/coupon-list.ts'
+import { deleteFreeCoupons, type KeptCode } from '../../actions/coupons/delete-free-coupons.ts'
 import { uploadInProgress } from '../../actions/coupon-upload.ts'
 import { requireCouponList } from '../../actions/require-coupon-list.ts'
 import { findCompletedUpload } from '../../store/coupons/completed-uploads.ts'
-import { countDeletedCoupons, lockCouponLists, type StoredCouponList } from '../../store/coupons/coupon-lists.ts'
+import { lockCouponListRows, lockCouponLists, type StoredCouponList } from '../../store/coupons/coupon-lists.ts'
 import { findOpenUpload, isRunning } from '../../store/coupons/coupon-uploads.ts'
-import { deleteCodes, deleteCodesById } from '../../store/coupons/coupons.ts'
+import { findCodes, listCodesById, type StoredCode } from '../../store/coupons/coupons.ts'
 import type { Store } from '../../store/store.ts'
 import { CouponListPath } from './coupon-list-body.ts'
 import { Content, NoFields, Strict, Text } from '../fields.ts'
@@ -27,7 +28,7 @@ export const deleteCoupons = defineOperation({
   summary: 'Delete coupons',
   description:
     'Deletes codes that no user has from a list with any status: those in `coupons`, or all codes that an `upload` ' +
-    'added. Send one of the two. Codes that are not deleted are counted and named with the reason. Many codes are ' +
+    'added. Codes that a message holds, or that were issued, stay. Send one of the two. Codes that are not deleted are counted and named with the reason. Many codes are ' +
     'deleted in portions: if the request fails, some may be deleted, and you can repeat it. While an upload to the ' +
     'list is in progress, the request is rejected with 409.',
   group: 'Coupon lists',
@@ -84,36 +85,34 @@ class Deletion {
 
   async ofCodes(coupons: readonly string[]): Promise<Deleted> {
     const codes = [...new Set(coupons.map(toCouponCode))]
-    const unknown: string[] = []
+    const kept = new KeptCodes()
     for (let start = 0; start < codes.length; start += CODES_PER_STEP_MAX) {
       const portion = codes.slice(start, start + CODES_PER_STEP_MAX)
-      const { deleted } = await this.#step(async (store, list) => {
-        const deleted = await deleteCodes(store, list, portion)
-        return { count: deleted.size, deleted }
-      })
-      unknown.push(...portion.filter((code) => !deleted.has(code)))
+      const step = await this.#step((store, list) => findCodes(store, list, portion))
+      kept.add(portion, step)
     }
-    const named = unknown.slice(0, NOT_DELETED_NAMED_MAX).map((code) => ({ code, problem: NOT_IN_LIST }))
-    return { deleted: codes.length - unknown.length, not_deleted: named, not_deleted_count: unknown.length }
+    return { deleted: codes.length - kept.count, not_deleted: kept.named, not_deleted_count: kept.count }
   }
 
-  /** All codes of an upload can be deleted: no operation assigns codes to users yet. */
   async ofUpload(id: string): Promise<Deleted> {
-    let deleted = 0
-    for (;;) {
-      const { count } = await this.#step(async (store, list) => {
-        const { firstCouponId: first, lastCouponId: last } = await requireUpload(store, list, id)
-        return { count: await deleteCodesById(store, { first, last }, CODES_PER_STEP_MAX) }
+    const kept = new KeptCodes()
+    let read = 0
+    for (let after = 0; ;) {
+      const step = await this.#step(async (store, list) => {
+        const { firstCouponId, lastCouponId: last } = await requireUpload(store, list, id)
+        return listCodesById(store, { first: Math.max(firstCouponId, after + 1), last }, CODES_PER_STEP_MAX)
       })
-      deleted += count
-      if (count < CODES_PER_STEP_MAX) return { deleted, not_deleted: [], not_deleted_count: 0 }
+      const codes = step.codes.map(({ code }) => code)
+      kept.add(codes, step)
+      read += codes.length
+      if (codes.length < CODES_PER_STEP_MAX)
+        return { deleted: read - kept.count, not_deleted: kept.named, not_deleted_count: kept.count }
+      after = step.codes.at(-1)?.id ?? after
     }
   }
 
-  /** Runs one transaction, which deletes codes of the list and takes them off its counts. */
-  async #step<Step extends { readonly count: number }>(
-    change: (store: Store, list: StoredCouponList) => Promise<Step>,
-  ): Promise<Step> {
+  /** Runs one transaction: finds codes of the list, and deletes those that nobody has. */
+  async #step(find: (store: Store, list: StoredCouponList) => Promise<StoredCode[]>): Promise<Step> {
     const { workspace, path } = this.#request
     const { database, clock } = this.#parts
     await database.yieldToWriters()
@@ -123,11 +122,40 @@ class Deletion {
       // Codes of that upload may count as duplicates of codes that would be deleted.
       const open = await findOpenUpload(store, list.number)
       if (open && isRunning(open, clock())) throw uploadInProgress()
-      const step = await change(store, list)
-      if (step.count > 0) await countDeletedCoupons(store, list.number, { count: step.count, now: clock() })
-      return step
+      await lockCouponListRows(store, [list.number])
+      const codes = await find(store, list)
+      return { codes, kept: await deleteFreeCoupons(store, { listNumber: list.number, codes, now: clock() }) }
     })
   }
+}
+
+/** The codes that one transaction found, and those of them that it did not delete. */
+interface Step {
+  readonly codes: readonly StoredCode[]
+  readonly kept: readonly KeptCode[]
+}
+
+/** Counts the codes that were not deleted, and names the first. */
+class KeptCodes {
+  readonly named: { readonly code: string; readonly problem: string }[] = []
+  count = 0
+
+  /** Adds those of the wanted codes that a step did not find or did not delete, in the order in which they were wanted. */
+  add(wanted: readonly string[], { codes, kept }: Step): void {
+    const known = new Set(codes.map(({ code }) => code))
+    const held = new Map(kept.map((one) => [one.code, one]))
+    for (const code of wanted) {
+      const one = held.get(code)
+      if (known.has(code) && !one) continue
+      this.count++
+      if (this.named.length < NOT_DELETED_NAMED_MAX) this.named.push({ code, problem: problemOf(one) })
+    }
+  }
+}
+
+function problemOf(kept: KeptCode | undefined): string {
+  if (!kept) return NOT_IN_LIST
+  return kept.isIssued ? 'was issued to a user' : 'is held for a message that is being sent'
 }
 
 async function requireUpload(store: Store, { number }: StoredCouponList, id: string) {

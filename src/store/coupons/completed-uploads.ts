@@ -1,5 +1,7 @@
 // The table of completed coupon uploads that added codes. Their codes have consecutive ids, so a range of ids identifies them.
+import { expressionBuilder, type Expression } from 'kysely'
 import type { SqlTypes, Store } from '../store.ts'
+import type { Tables } from '../tables.ts'
 
 interface CompletedUploadRow {
   list_number: number
@@ -56,6 +58,29 @@ export async function findCompletedUpload(
   const uploads = query.selectFrom('completed_uploads').selectAll().where('list_number', '=', listNumber)
   const row = await uploads.where('first_coupon_id', '=', firstCouponId).executeTakeFirst()
   return row && toCompletedUpload(row)
+}
+
+/** The first upload to a list that has ids after `after`; undefined if there is none. */
+export async function findUploadAfter(
+  { query }: Store,
+  listNumber: number,
+  after: number,
+): Promise<CompletedUpload | undefined> {
+  const uploads = query.selectFrom('completed_uploads').selectAll().where('list_number', '=', listNumber)
+  const later = uploads.where('last_coupon_id', '>', after).orderBy('first_coupon_id').limit(1)
+  const row = await later.executeTakeFirst()
+  return row && toCompletedUpload(row)
+}
+
+/** Whether no recorded upload to a list added the code with this id, as a condition of a query. */
+export function lacksUpload({ query }: Store, listNumber: Expression<number>, id: Expression<number>) {
+  const own = query
+    .selectFrom('completed_uploads as upload')
+    .select('upload.first_coupon_id')
+    .where('upload.list_number', '=', listNumber)
+    .where('upload.first_coupon_id', '<=', id)
+    .where('upload.last_coupon_id', '>=', id)
+  return expressionBuilder<Tables>().not(expressionBuilder<Tables>().exists(own))
 }
 
 /** The upload of each code of a list, by the code's id. Codes from before uploads were recorded have none. */

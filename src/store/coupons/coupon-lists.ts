@@ -1,7 +1,9 @@
 // The table of coupon lists. The counts of a list always match its codes in `coupons.ts`: both change in one transaction.
-import { sql, type Selectable } from 'kysely'
+import { expressionBuilder, sql, type Expression, type Selectable } from 'kysely'
 import type { AlertConditions, CouponList, CouponListDetails } from '../../core/coupons/coupon-list.ts'
 import type { SqlTypes, Store } from '../store.ts'
+import type { Tables } from '../tables.ts'
+import { wantedValues } from '../wanted-values.ts'
 
 /** The most lists of a workspace, archived ones included: the listing returns all of them. */
 export const COUPON_LISTS_MAX = 10_000
@@ -28,6 +30,11 @@ interface CouponListRow {
   held_coupons: number
   /** Codes that belong to messages that were sent, or may have been. */
   issued_coupons: number
+  /**
+   * Somebody holds or held each code of recorded uploads up to this id, or it was deleted. Those that are available all the same are
+   * in `released-coupons.ts`.
+   */
+  taken_through: number
   /** Codes with a higher id belong to an incomplete upload and do not count. */
   last_coupon_id: number
   created_by: string
@@ -46,6 +53,7 @@ declare module '../tables.ts' {
 export interface StoredCouponList extends CouponList {
   readonly number: number
   readonly lastCouponId: number
+  readonly takenThrough: number
 }
 
 export async function createCouponLists({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
@@ -78,7 +86,7 @@ export async function createCouponLists({ query }: Store, { text, integer }: Sql
 
 /** For tables of earlier versions: no code was given to anybody. */
 export async function addHeldCounts({ query }: Store, { integer }: SqlTypes): Promise<void> {
-  for (const name of ['held_coupons', 'issued_coupons']) {
+  for (const name of ['held_coupons', 'issued_coupons', 'taken_through']) {
     await query.schema
       .alterTable('coupon_lists')
       .addColumn(name, integer, (column) => column.notNull().defaultTo(sql.lit(0)))
@@ -117,6 +125,45 @@ export async function findCouponListsByLabel(
 export async function listCouponListsOf({ query }: Store, workspaceId: string): Promise<StoredCouponList[]> {
   const lists = query.selectFrom('coupon_lists').selectAll().where('workspace_id', '=', workspaceId)
   return (await lists.orderBy('number', 'desc').execute()).map(toCouponList)
+}
+
+/**
+ * Lists by their numbers, locked until this transaction ends, so that no other takes, gives back or deletes their codes. Locks them
+ * in the order of their numbers. A transaction that also wants `lockCouponLists` takes that lock before.
+ */
+export async function lockCouponListRows(
+  store: Store,
+  numbers: readonly number[],
+): Promise<Map<number, StoredCouponList>> {
+  const lists = new Map<number, StoredCouponList>()
+  for (const number of [...new Set(numbers)].toSorted((left, right) => left - right)) {
+    const list = store.query.selectFrom('coupon_lists').selectAll().where('number', '=', number)
+    const row = await store.lockRows(list).executeTakeFirst()
+    if (row) lists.set(number, toCouponList(row))
+  }
+  return lists
+}
+
+/** The lists of a workspace with these labels. */
+export async function findCouponListsByLabel(
+  store: Store,
+  workspaceId: string,
+  labels: readonly string[],
+): Promise<StoredCouponList[]> {
+  if (labels.length === 0) return []
+  const wanted = store.query.selectFrom(wantedValues(store, 'label', 'text', labels)).select('wanted.label')
+  const lists = store.query.selectFrom('coupon_lists').selectAll().where('workspace_id', '=', workspaceId)
+  return (await lists.where('label', 'in', wanted).execute()).map(toCouponList)
+}
+
+/** Whether a code's upload is complete, as a condition of a query. */
+export function isCompleteIn({ query }: Store, listNumber: Expression<number>, id: Expression<number>) {
+  const list = query
+    .selectFrom('coupon_lists as list')
+    .select('list.number')
+    .where('list.number', '=', listNumber)
+    .where('list.last_coupon_id', '>=', id)
+  return expressionBuilder<Tables>().exists(list)
 }
 
 /** The number of lists of a workspace, and the bytes of their subscribers as JSON. */
@@ -176,6 +223,7 @@ export async function addCouponList(store: Store, list: NewCouponList): Promise<
     held_coupons: 0,
     issued_coupons: 0,
     available_coupons: 0,
+    taken_through: 0,
     last_coupon_id: 0,
     ...toChangeableColumns({ ...list, archivedAt: null, updatedAt: list.createdAt }),
   }
@@ -223,6 +271,32 @@ export async function countDeletedCoupons(
     .execute()
 }
 
+/** How codes of a list change hands; each number may be negative. */
+export interface CouponTransfer {
+  readonly available?: number
+  readonly held?: number
+  readonly issued?: number
+}
+
+/** Changes the counts of a list, whose sum stays the same. `updated_at` does not change: nobody changed the list. */
+export async function countTransfer({ query }: Store, number: number, transfer: CouponTransfer): Promise<void> {
+  const { available = 0, held = 0, issued = 0 } = transfer
+  await query
+    .updateTable('coupon_lists')
+    .set({
+      available_coupons: sql`available_coupons + ${available}`,
+      held_coupons: sql`held_coupons + ${held}`,
+      issued_coupons: sql`issued_coupons + ${issued}`,
+    })
+    .where('number', '=', number)
+    .execute()
+}
+
+/** Records how far codes of a list have been taken. The caller has locked it. */
+export async function saveTakenThrough({ query }: Store, number: number, takenThrough: number): Promise<void> {
+  await query.updateTable('coupon_lists').set({ taken_through: takenThrough }).where('number', '=', number).execute()
+}
+
 /** The time of a change. Never goes back, like `changedAt`. */
 function laterOf(now: number) {
   return sql<number>`case when updated_at > ${now} then updated_at else ${now} end`
@@ -255,7 +329,10 @@ function toCouponList(row: Selectable<CouponListRow>): StoredCouponList {
     archivedAt: row.archived_at,
     totalCoupons: row.total_coupons,
     availableCoupons: row.available_coupons,
+    heldCoupons: row.held_coupons,
+    issuedCoupons: row.issued_coupons,
     lastCouponId: row.last_coupon_id,
+    takenThrough: row.taken_through,
     createdBy: row.created_by,
     emailAlertSubscribers: JSON.parse(row.email_alert_subscribers) as string[],
     alertConditions: JSON.parse(row.alert_conditions) as AlertConditions,

@@ -2,7 +2,10 @@
 // list, and a range deletes them.
 import { sql } from 'kysely'
 import { toAsciiCapitals } from '../../core/ascii-capitals.ts'
+import { lacksUpload } from './completed-uploads.ts'
+import { isCompleteIn } from './coupon-lists.ts'
 import type { SqlTypes, Store } from '../store.ts'
+import { wantedValues } from '../wanted-values.ts'
 
 /** The ids reserved for an upload of unknown size: 64 MiB cannot hold more codes, each with its line feed. */
 export const COUPONS_PER_UPLOAD_MAX = 2 ** 25
@@ -179,33 +182,61 @@ export function listCodes(
   return codes.orderBy(CAPITALS).orderBy('code').limit(max).execute()
 }
 
-/** Deletes those of some codes that a list shows; returns them. */
-export async function deleteCodes(
+/** Those of some codes that a list shows. */
+export async function findCodes(
   store: Store,
   { number, lastCouponId }: { readonly number: number; readonly lastCouponId: number },
   codes: readonly string[],
-): Promise<Set<string>> {
+): Promise<StoredCode[]> {
   const columns = { capitals: 'text', code: 'text' } as const
   const rows = codes.map((code) => ({ capitals: toAsciiCapitals(code), code }))
-  const wanted = store.query
+  // A cross join, because with an inner one SQLite reads all codes of the list, and the wanted ones for each.
+  return store.query
     .selectFrom(store.rowsOf('wanted', columns, rows))
-    .innerJoin('coupons', (join) =>
-      join
-        .on('coupons.list_number', '=', number)
-        .onRef(sql`upper(coupons.code)`, '=', 'wanted.capitals')
-        .onRef('coupons.code', '=', 'wanted.code'),
-    )
+    .crossJoin('coupons')
+    .where('coupons.list_number', '=', number)
+    .whereRef(sql`upper(coupons.code)`, '=', 'wanted.capitals')
+    .whereRef('coupons.code', '=', 'wanted.code')
     .where('coupons.id', '<=', lastCouponId)
-    .select('coupons.id')
-  const deleted = await store.query.deleteFrom('coupons').where('id', 'in', wanted).returning('code').execute()
-  return new Set(deleted.map(({ code }) => code))
+    .select(['coupons.id', 'coupons.code'])
+    .execute()
 }
 
-/** Deletes at most `max` codes with these ids; returns how many. */
-export async function deleteCodesById(store: Store, ids: CouponIds, max: number): Promise<number> {
+/** The codes with these ids; those that are deleted are missing. */
+export async function findCodesById(store: Store, ids: readonly number[]): Promise<StoredCode[]> {
+  if (ids.length === 0) return []
+  return store.query
+    .selectFrom(wantedValues(store, 'id', 'integer', ids))
+    .innerJoin('coupons', 'coupons.id', 'wanted.id')
+    .select(['coupons.id', 'coupons.code'])
+    .execute()
+}
+
+/** At most `max` codes with ids of an upload, in the order of their ids. */
+export function listCodesById(store: Store, ids: CouponIds, max: number): Promise<StoredCode[]> {
+  return codesById(store, ids).select('code').orderBy('id').limit(max).execute()
+}
+
+/** The list and id of every complete code that no recorded upload added. */
+export function codesWithoutUpload(store: Store) {
+  return store.query
+    .selectFrom('coupons')
+    .select(['coupons.list_number', 'coupons.id'])
+    .where((code) => isCompleteIn(store, code.ref('coupons.list_number'), code.ref('coupons.id')))
+    .where((code) => lacksUpload(store, code.ref('coupons.list_number'), code.ref('coupons.id')))
+}
+
+/** Deletes codes, which nobody may have. */
+export async function deleteCodes(store: Store, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return
+  const wanted = store.query.selectFrom(wantedValues(store, 'id', 'integer', ids)).select('wanted.id')
+  await store.query.deleteFrom('coupons').where('id', 'in', wanted).execute()
+}
+
+/** Deletes at most `max` codes of an upload that is not complete. */
+export async function deleteCodesById(store: Store, ids: CouponIds, max: number): Promise<void> {
   const first = codesById(store, ids).orderBy('id').limit(max)
-  const deleted = await store.query.deleteFrom('coupons').where('id', 'in', first).executeTakeFirst()
-  return Number(deleted.numDeletedRows)
+  await store.query.deleteFrom('coupons').where('id', 'in', first).execute()
 }
 
 /** Whether there are codes with these ids. */

@@ -32,6 +32,8 @@ const list: CouponList = {
   updatedAt: 1,
   totalCoupons: 0,
   availableCoupons: 0,
+  heldCoupons: 0,
+  issuedCoupons: 0,
 }
 const lists = {
   ACTIVE: list,

@@ -55,6 +55,8 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
       status: 'ACTIVE',
       total_coupons: 0,
       available_coupons: 0,
+      held_coupons: 0,
+      issued_coupons: 0,
       created_at: '2026-03-10T12:00:00.000Z',
       updated_at: '2026-03-10T12:00:00.000Z',
       created_by: 'anna@example.com',

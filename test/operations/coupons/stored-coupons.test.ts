@@ -64,11 +64,11 @@ describeEachStore('The codes of a coupon list (list_coupons, delete_coupons)', (
     server.setClock(Date.parse('2190-01-02T00:00:00Z'))
     const second = (await calls.addJson(id, ['A', 'C'])).body.upload
     server.setClock(undefined)
-    const first = { state: 'available', upload, added_at: '2190-01-01T00:00:00.000Z' }
+    const first = { state: 'available', holder: null, upload, added_at: '2190-01-01T00:00:00.000Z' }
     const data = [
       { code: 'A', ...first },
       { code: 'B', ...first },
-      { code: 'C', state: 'available', upload: second, added_at: '2190-01-02T00:00:00.000Z' },
+      { code: 'C', state: 'available', holder: null, upload: second, added_at: '2190-01-02T00:00:00.000Z' },
     ]
     expect((await list(id)).body).toEqual({ data, next_after: null })
     expect(second).not.toBe(upload)

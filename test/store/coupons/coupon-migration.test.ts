@@ -1,5 +1,6 @@
 // Checks that coupon codes of the first version keep their ids, stay unique, and can be listed.
 import { expect, it } from 'vitest'
+import { holdCoupons } from '../../../src/actions/coupons/hold-coupons.ts'
 import { findUploadsOfCodes } from '../../../src/store/coupons/completed-uploads.ts'
 import { addCodes, listCodes } from '../../../src/store/coupons/coupons.ts'
 import { migrate, MIGRATIONS } from '../../../src/store/migrations.ts'
@@ -27,5 +28,35 @@ describeEachStore('The migration of coupon codes', (kind) => {
       [5, 'b'],
     ])
     expect(uploads.size).toBe(0)
+  })
+
+  it('makes complete codes of the first version available to messages', async () => {
+    const location = await makeLocation(kind)
+    const database = openDatabase(location)
+    const firstVersion = Object.fromEntries(Object.entries(MIGRATIONS).slice(0, 1))
+    await migrate(database, 1, undefined, firstVersion)
+    const rows = ['b', 'A', 'a'].map((code, index) => ({ id: index + 5, list_number: 1, code }))
+    const names = { number: 1, id: 'list', workspace_id: 'main', name: 'Summer', label: 'summer', created_by: 'anna' }
+    const settings = {
+      expires_at: '2199-12-31',
+      archived_at: null,
+      email_alert_subscribers: '[]',
+      alert_conditions: '{}',
+    }
+    const counts = { total_coupons: 2, available_coupons: 2, last_coupon_id: 6, created_at: 1, updated_at: 1 }
+    await database.write(async ({ query }) => {
+      await query.insertInto('coupons').values(rows).execute()
+      // The first version has no other columns.
+      await query
+        .insertInto('coupon_lists')
+        .values({ ...names, ...settings, ...counts } as never)
+        .execute()
+    })
+    await migrate(database, 2)
+    const wanted = [1, 2, 3].map((message) => ({ message, listNumbers: [1] }))
+    const codes = await database.write((store) => holdCoupons(store, { run: 1, at: 1, wanted }))
+    await database.close()
+    await location.remove()
+    expect([...codes.values()].map((own) => own?.get(1))).toEqual(['b', 'A', undefined])
   })
 })

@@ -6,15 +6,19 @@ import {
   addCouponList,
   countAddedCoupons,
   countDeletedCoupons,
+  countTransfer,
   findCouponList,
+  findCouponListsByLabel,
   findTakenNames,
   listCouponListsOf,
+  lockCouponListRows,
   measureCouponLists,
   saveCouponList,
   type StoredCouponList,
 } from '../../../src/store/coupons/coupon-lists.ts'
 import {
   findCompletedUpload,
+  findUploadAfter,
   findUploadsOfCodes,
   recordCompletedUpload,
 } from '../../../src/store/coupons/completed-uploads.ts'
@@ -30,10 +34,23 @@ import {
   addCodes,
   deleteCodes,
   deleteCodesById,
+  findCodes,
+  findCodesById,
   hasCodesById,
   listCodes,
+  listCodesById,
   listSimilarCodes,
 } from '../../../src/store/coupons/coupons.ts'
+import { findHeldByUser } from '../../../src/store/coupons/coupon-holders.ts'
+import {
+  addHeldCoupons,
+  findHeldCoupons,
+  findHeldOfList,
+  findHolders,
+  issueHeldCoupons,
+  removeHeldCoupons,
+} from '../../../src/store/coupons/held-coupons.ts'
+import { addReleased, listReleased, removeReleased } from '../../../src/store/coupons/released-coupons.ts'
 import type { Database, Store } from '../../../src/store/store.ts'
 import { codesOf } from '../../support/calls/coupon-calls.ts'
 import { explain, expectIndexed } from '../../support/query-plan.ts'
@@ -61,6 +78,13 @@ describeEachStore('Coupons', (kind) => {
         const range = { firstCouponId: number * 10, lastCouponId: number * 10 + 9 }
         await recordCompletedUpload(store, { listNumber: (number % 2) + LISTS - 1, ...range, addedAt: 1 })
       }
+      const coupons = Array.from({ length: CODES }, (_, index) => ({ listNumber: list.number, coupon: index + 1 }))
+      await addReleased(store, coupons.slice(0, CODES / 2))
+      const holding = { message: 1, isIssued: false, at: 1 }
+      await addHeldCoupons(
+        store,
+        coupons.slice(CODES / 2).map((coupon, index) => ({ ...coupon, run: index, ...holding })),
+      )
       await sql`analyze`.execute(store.query)
     })
   }, 120_000)
@@ -87,7 +111,22 @@ describeEachStore('Coupons', (kind) => {
     ['codes that are left', ['id'], (store) => hasCodesById(store, { first: 1, last: 100 })],
     ['codes to remove', ['id'], (store) => deleteCodesById(store, { first: 1, last: 1_000 }, 100)],
     ['similar codes', ['id', 'list_number'], (store) => listSimilarCodes(store, { first: 1, last: 100 })],
-    ['codes to delete', ['list_number', 'id'], (store) => deleteCodes(store, list, ['CODE-1', 'CODE-2'])],
+    ['codes by their texts', ['list_number', 'id'], (store) => findCodes(store, list, ['CODE-1', 'CODE-2'])],
+    ['codes by their ids', ['id'], (store) => findCodesById(store, [1, 2])],
+    ['codes to delete', ['id'], (store) => deleteCodes(store, [1, 2])],
+    ['codes never taken', ['id'], (store) => listCodesById(store, { first: 1, last: 1_000 }, 10)],
+    ['the next upload', ['list_number'], (store) => findUploadAfter(store, LISTS, 15)],
+    ['lists to lock', ['number', 'id'], (store) => lockCouponListRows(store, [1, 2])],
+    ['lists by label', ['label', 'workspace_id'], (store) => findCouponListsByLabel(store, 'w1', ['list-1'])],
+    ['a list whose codes change hands', ['number', 'id'], (store) => countTransfer(store, 1, { held: 1 })],
+    ['released codes', ['list_number'], (store) => listReleased(store, LISTS, 10)],
+    ['codes that are not released any more', ['coupon'], (store) => removeReleased(store, LISTS, [1, 2])],
+    ['codes of messages', ['run', 'message'], (store) => findHeldCoupons(store, 1, [1, 2])],
+    ['codes to issue', ['run', 'message'], (store) => issueHeldCoupons(store, 1, [1, 2])],
+    ['codes to give back', ['run', 'message'], (store) => removeHeldCoupons(store, 1, [1, 2])],
+    ['who has codes', ['coupon'], (store) => findHolders(store, LISTS, [1, 2])],
+    ['codes of a person', ['user_id'], (store) => findHeldByUser(store, LISTS, [1, 2])],
+    ['codes of some messages', ['run', 'message'], (store) => findHeldOfList(store, LISTS, [{ run: 1, message: 1 }])],
     ['a page of codes', ['list_number'], (store) => listCodes(store, LISTS, { after: 'CODE-1', prefix: 'c', max: 10 })],
     ['an upload', ['first_coupon_id'], (store) => findCompletedUpload(store, LISTS, 10)],
     ['the uploads of codes', ['first_coupon_id'], (store) => findUploadsOfCodes(store, LISTS, [15, 25])],

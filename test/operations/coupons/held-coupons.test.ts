@@ -1,0 +1,171 @@
+// Codes that messages have, through real HTTP, on every store: their state, their holders, the counts, and that they stay.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { holdCoupons, issueCoupons, releaseCoupons } from '../../../src/actions/coupons/hold-coupons.ts'
+import { findUserId } from '../../../src/store/users/users.ts'
+import { couponCallsOf, couponsPath, LISTS_PATH, type CouponCalls } from '../../support/calls/coupon-calls.ts'
+import { reportCallsOf } from '../../support/calls/report-calls.ts'
+import { startServer, until, type TestServer } from '../../support/server.ts'
+import { describeEachStore } from '../../support/stores.ts'
+
+const AT = Date.parse('2026-05-04T10:00:00Z')
+const RUN = 7
+
+interface CodesBody {
+  readonly data: readonly { readonly code: string; readonly state: string; readonly holder: unknown }[]
+  readonly next_after: string | null
+}
+
+describeEachStore('Codes that messages have (list_coupons, delete_coupons, fetch_coupon_list)', (kind) => {
+  let server: TestServer
+  let calls: CouponCalls
+  let campaignId: string
+
+  beforeAll(async () => {
+    server = await startServer(kind)
+    calls = couponCallsOf(server)
+    const campaign = await reportCallsOf(server).makeCampaign()
+    campaignId = campaign.id
+    for (const customerId of ['ann', 'bob'])
+      await server.call('POST', `/v1/customer/${server.workspace.id}`, {
+        body: { type: 'customer', customer_id: customerId, attributes: { name: customerId } },
+      })
+    const userIdOf = (value: string) =>
+      until(`the user ${value} exists`, () => {
+        return findUserId(server.database, server.workspace.id, { name: 'customer_id', value })
+      })
+    const [ann, bob] = [await userIdOf('ann'), await userIdOf('bob')]
+    await addRun(campaign.number)
+    await addMessages([
+      { number: 1, user_id: ann, customer_id: 'ann' },
+      { number: 2, user_id: bob, customer_id: 'bob' },
+      { number: 3, user_id: bob, customer_id: 'bob' },
+    ])
+  })
+  afterAll(() => server.stop())
+
+  async function addRun(campaign: number): Promise<void> {
+    const own = { number: RUN, campaign, workspace_id: server.workspace.id, sender: 1, phase: 'sending' }
+    const times = { evaluated_at: AT, started_at: AT, finished_at: null }
+    const progress = { frozen_through: 0, told_through: 0, audience: 3, without_address: 0, content: '{}' }
+    await server.database.write(async ({ query }) => {
+      await query
+        .insertInto('runs')
+        .values({ ...own, ...times, ...progress })
+        .execute()
+    })
+  }
+
+  async function addMessages(messages: readonly { number: number; user_id: number; customer_id: string }[]) {
+    const none = { variation: null, locale: null, reason: null, claim: null, claimed_at: null, targets: null }
+    const times = { next_at: 0, first_tried_at: null, attempted_at: null, sent_at: null }
+    const rest = { run: RUN, email_key: 'key', audience_group: 'target', state: 'sending', ...none, ...times }
+    await server.database.write(async ({ query }) => {
+      for (const message of messages)
+        await query
+          .insertInto('messages')
+          .values({ ...rest, ...message })
+          .execute()
+    })
+  }
+
+  /** Makes a list of A to E, of which the messages 1, 2 and 3 hold A, B and C; B and C are issued. */
+  async function makeHeld() {
+    const id = await calls.make()
+    const { upload } = (await calls.addJson(id, ['A', 'B', 'C', 'D', 'E'])).body
+    const { number } = await calls.stored(id)
+    await server.database.write(async (store) => {
+      await holdCoupons(store, {
+        run: RUN,
+        at: AT,
+        wanted: [1, 2, 3].map((message) => ({ message, listNumbers: [number] })),
+      })
+      await issueCoupons(store, RUN, [2, 3])
+    })
+    return { id, upload, number }
+  }
+
+  const list = async (id: string, query = '') => (await calls.call<CodesBody>('GET', `${couponsPath(id)}${query}`)).body
+  const statesOf = ({ data }: CodesBody) => data.map(({ code, state }) => `${code} ${state}`)
+  const remove = async (id: string, body: unknown) => (await calls.call('DELETE', couponsPath(id), { body })).body
+  const issued = 'was issued to a user'
+  const held = 'is held for a message that is being sent'
+
+  it('are not available, and are counted as held or issued', async () => {
+    const { id } = await makeHeld()
+    const counts = { total_coupons: 5, available_coupons: 2, held_coupons: 1, issued_coupons: 2 }
+    expect(await calls.fetch(id)).toMatchObject(counts)
+    const lists = (await calls.call<{ data: { _id: string }[] }>('GET', LISTS_PATH)).body.data
+    expect(lists.find(({ _id }) => _id === id)).toMatchObject(counts)
+    expect(statesOf(await list(id))).toEqual(['A held', 'B issued', 'C issued', 'D available', 'E available'])
+  })
+
+  it('are listed with their holders', async () => {
+    const { id } = await makeHeld()
+    const holderOf = (customer: string, message: number) => {
+      const at = '2026-05-04T10:00:00.000Z'
+      return { customer_id: customer, campaign_id: campaignId, message_id: `${RUN}-${message}`, at }
+    }
+    expect((await list(id)).data.map(({ holder }) => holder)).toEqual([
+      holderOf('ann', 1),
+      holderOf('bob', 2),
+      holderOf('bob', 3),
+      null,
+      null,
+    ])
+    expect((await list(id, '?customer_id=ann')).data).toMatchObject([{ code: 'A', holder: holderOf('ann', 1) }])
+  })
+
+  it('are listed by the person who has them, in the pages of a list', async () => {
+    const { id } = await makeHeld()
+    expect(statesOf(await list(id, '?customer_id=bob'))).toEqual(['B issued', 'C issued'])
+    const first = await list(id, '?customer_id=bob&limit=1')
+    expect([statesOf(first), first.next_after]).toEqual([['B issued'], 'B'])
+    const second = await list(id, '?customer_id=bob&limit=1&after=B')
+    expect([statesOf(second), second.next_after]).toEqual([['C issued'], null])
+    expect(statesOf(await list(id, '?customer_id=bob&search=c'))).toEqual(['C issued'])
+    expect(await list(id, '?customer_id=nobody')).toEqual({ data: [], next_after: null })
+    const other = await calls.make()
+    expect(await list(other, '?customer_id=bob')).toEqual({ data: [], next_after: null })
+  })
+
+  it('are not deleted by code, and say why', async () => {
+    const { id } = await makeHeld()
+    expect(await remove(id, { coupons: ['A', 'B', 'D', 'X'] })).toEqual({
+      deleted: 1,
+      not_deleted: [
+        { code: 'A', problem: held },
+        { code: 'B', problem: issued },
+        { code: 'X', problem: 'is not in the list' },
+      ],
+      not_deleted_count: 3,
+    })
+    expect(await calls.fetch(id)).toMatchObject({ total_coupons: 4, available_coupons: 1 })
+  })
+
+  it('are not deleted with their upload', async () => {
+    const { id, upload } = await makeHeld()
+    const notDeleted = [
+      { code: 'A', problem: held },
+      { code: 'B', problem: issued },
+      { code: 'C', problem: issued },
+    ]
+    const answer = { deleted: 2, not_deleted: notDeleted, not_deleted_count: 3 }
+    expect(await remove(id, { upload })).toEqual(answer)
+    expect(await remove(id, { upload })).toEqual({ ...answer, deleted: 0 })
+    expect(statesOf(await list(id))).toEqual(['A held', 'B issued', 'C issued'])
+  })
+
+  it('are deleted once they are available again', async () => {
+    const { id } = await makeHeld()
+    await server.database.write((store) => releaseCoupons(store, RUN, [1, 2]))
+    expect(statesOf(await list(id))).toContain('A available')
+    expect(await remove(id, { coupons: ['A'] })).toMatchObject({ deleted: 1 })
+    expect((await list(id, '?customer_id=ann')).data).toEqual([])
+  })
+
+  it('stay held in archived lists', async () => {
+    const { id } = await makeHeld()
+    await calls.call('PUT', `${LISTS_PATH}/${id}/archive`)
+    expect(await calls.fetch(id)).toMatchObject({ status: 'ARCHIVED', held_coupons: 1, issued_coupons: 2 })
+  })
+})
