@@ -156,7 +156,7 @@ describe('signing in', () => {
   it('goes on with HELO where a server knows no EHLO, and sends without extensions', async () => {
     const reply = await failureAt({
       steps: { EHLO: '502 what', RCPT: '550 no' },
-      settings: { username: undefined } as never,
+      settings: { username: undefined },
     })
     expect(reply).toMatchObject({ stage: 'rcpt', code: 550, enhancedCode: null, text: 'no' })
   })
