@@ -46,6 +46,7 @@ import { createDeliveries } from './delivery/deliveries.ts'
 import { createDeliveryUses } from './delivery/delivery-uses.ts'
 import { createMessageHits } from './delivery/message-hits.ts'
 import { createMessages } from './delivery/messages.ts'
+import { createRunAttachments } from './delivery/run-attachments.ts'
 import { createRuns } from './delivery/runs.ts'
 import { createHeldCoupons } from './coupons/held-coupons.ts'
 import { createReleasedCoupons } from './coupons/released-coupons.ts'
@@ -130,6 +131,7 @@ async function createDeliveryTables(store: Store, types: SqlTypes): Promise<void
     createDeliveries,
     createDeliveryUses,
     createRuns,
+    createRunAttachments,
     createMessages,
     createMessageHits,
     addHeldCounts,

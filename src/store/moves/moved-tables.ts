@@ -53,6 +53,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   delivery_uses: 'data',
   runs: 'data',
   run_links: 'data',
+  run_attachments: 'data',
   messages: 'data',
   message_attempts: 'data',
   message_hits: 'data',
