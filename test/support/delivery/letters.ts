@@ -13,7 +13,10 @@ export const SENDER: LetterSender = {
 }
 
 /** A letter with this HTML. */
-export function letterOf(html: string, changes: Partial<Letter> & { readonly text?: Partial<TemplateText> } = {}): Letter {
+export function letterOf(
+  html: string,
+  changes: Partial<Letter> & { readonly text?: Partial<TemplateText> } = {},
+): Letter {
   const { text, ...others } = changes
   return {
     template: prepareTemplate({ html, subject: 'News', senderName: '', ...text }),

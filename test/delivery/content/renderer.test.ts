@@ -1,0 +1,98 @@
+// The thread that makes messages: templates that take too long or grow too large fail alone.
+import { afterEach, describe, expect, it } from 'vitest'
+import { Renderer } from '../../../src/delivery/content/renderer.ts'
+import { renderPreview } from '../../../src/delivery/content/render-preview.ts'
+import { jobOf, letterOf, SENDER } from '../../support/delivery/letters.ts'
+
+const renderers: Renderer[] = []
+
+function startRenderer(): Renderer {
+  const renderer = new Renderer()
+  renderers.push(renderer)
+  return renderer
+}
+
+afterEach(async () => {
+  await Promise.all(renderers.splice(0).map((renderer) => renderer.close()))
+})
+
+/** Sorts a long list again and again within one output, where Liquid's own time limit does not look. */
+const SLOW = `{% assign a = "${'x,'.repeat(2_000)}" | split: "," %}{{ a ${'| concat: a '.repeat(7)}${'| sort | reverse '.repeat(20_000)}| size }}`
+
+describe('the renderer', () => {
+  it('makes messages in order of their jobs, each with its own values', async () => {
+    const renderer = startRenderer()
+    const letter = letterOf('x', { text: { subject: 'Hi {{ n }}' } })
+    const jobs = Array.from({ length: 50 }, (_, n) => jobOf(letter, { attributes: { n } }))
+    const results = await Promise.all(jobs.map((job) => renderer.renderParts(job)))
+    expect(results.map((result) => result.isOk && result.subject)).toEqual(jobs.map((_, n) => `Hi ${n}`))
+  })
+
+  it('ends the thread after a second: that message fails, and the others are made', async () => {
+    const renderer = startRenderer()
+    const [slow, fast] = [letterOf(SLOW), letterOf('fast')]
+    const jobs = [fast, slow, fast, fast].map((letter) => jobOf(letter))
+    const results = await Promise.all(jobs.map((job) => renderer.render(job)))
+    expect(results.map(({ isOk }) => isOk)).toEqual([true, false, true, true])
+    expect(results[1]).toEqual({
+      isOk: false,
+      problem: 'Rendering the message took longer than 1 second.',
+      missing: [],
+    })
+  }, 60_000)
+
+  it.each([
+    ['output', '{{ a }}', { a: 'x'.repeat(1024 * 1024 + 1) }],
+    ['a loop', `{% for i in (1..2000) %}${'x'.repeat(1_000)}{% endfor %}`, {}],
+    ['escaped characters', '{{ a }}', { a: '<'.repeat(300_000) }],
+    ['characters of several bytes', '{{ a }}', { a: 'ü'.repeat(600_000) }],
+  ])('fails a message of more than 1 MiB: %s', async (_case, html, attributes) => {
+    const result = await startRenderer().render(jobOf(letterOf(html), { attributes }))
+    expect(result).toEqual({ isOk: false, problem: 'The message is longer than 1 MiB.', missing: [] })
+  })
+
+  it('makes a message of almost 1 MiB', async () => {
+    const result = await startRenderer().render(
+      jobOf(letterOf('{{ a }}'), { attributes: { a: 'x'.repeat(1024 * 1024 - 1_000) } }),
+    )
+    expect(result.isOk).toBe(true)
+  })
+
+  it('rejects where neither the content nor the person is to blame', async () => {
+    const letter = letterOf('x', {
+      sender: { ...SENDER, dkim: { domain: 'a.example', selector: 's', privateKey: 'no key' } },
+    })
+    await expect(startRenderer().render(jobOf(letter))).rejects.toThrow()
+  })
+
+  it('rejects what was not made when it is closed', async () => {
+    const renderer = startRenderer()
+    const made = renderer.render(jobOf(letterOf('x')))
+    await Promise.all([expect(made).rejects.toThrow('closed'), renderer.close()])
+    await expect(renderer.render(jobOf(letterOf('x')))).rejects.toThrow('closed')
+  })
+})
+
+describe('a preview', () => {
+  const wouldSend = { wouldSend: true } as const
+
+  it('takes no coupon, and its links belong to nobody', async () => {
+    const letter = letterOf('<p>{{Coupons.CouponListName[A]}}</p>')
+    const preview = await renderPreview(startRenderer(), jobOf(letter), wouldSend)
+    expect(preview).toMatchObject({ wouldSend: true, subject: 'News' })
+    expect(preview.html).toContain('<p>TEST-CODE</p>')
+    expect(preview.text).toContain('TEST-CODE')
+  })
+
+  it('says why a message cannot be made, unless another reason comes first', async () => {
+    const job = jobOf(letterOf('{{ a }}'))
+    const renderer = startRenderer()
+    expect(await renderPreview(renderer, job, wouldSend)).toMatchObject({
+      wouldSend: false,
+      reason: 'user_removed_due_to_personalization_failed',
+      problem: 'No value for a.',
+    })
+    const held = { wouldSend: false, reason: 'user_removed_due_to_opt_out' } as const
+    expect(await renderPreview(renderer, job, held)).toMatchObject(held)
+  })
+})
