@@ -31,6 +31,7 @@ const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: st
   ['CLUSTER_PIPELINES', '2', `Processes that follow the log, 1 to ${PROCESSES_MAX}.`],
   ['LOG_LEVEL', 'warn', 'Diagnostics of all processes, on standard error.'],
   ['PII_KEY', 'none', 'For workspaces with encrypted emails.'],
+  ['SECRET_KEY', 'none', 'For senders with passwords and private keys.'],
 ]
 
 export const HELP = [

@@ -29,8 +29,8 @@ export const serveCommand: Command = {
   },
   summary: 'Runs the server until SIGTERM or SIGINT.',
   details: [
-    'Settings come from the environment: HOST, PORT, DATA_DIR, DATABASE_URL, NATS_URL, PII_KEY, TRUSTED_PROXIES,',
-    'FAST_PATH, LOG_LEVEL.',
+    'Settings come from the environment: HOST, PORT, DATA_DIR, DATABASE_URL, NATS_URL, PII_KEY, SECRET_KEY,',
+    'PUBLIC_URL, ALLOW_PLAIN_SMTP, ATTACHMENT_HOSTS, MACHINE_NETWORKS, TRUSTED_PROXIES, FAST_PATH, LOG_LEVEL.',
   ].join('\n'),
   machineChecks: ({ repeated }) => ({ listens: readRoles(repeated('role')).includes('http') }),
   async run({ config, repeated, print, fail }) {
@@ -82,7 +82,9 @@ function refuseLoneDelivery({ databaseUrl }: Config, roles: readonly Role[]): vo
 /** What a process without the role http does, up to the place of the log. */
 function doingOf(roles: readonly Role[]): string {
   if (!roles.includes('delivery')) return 'is following the log in'
-  return roles.includes('pipeline') ? 'is sending campaigns and following the log in' : 'is sending campaigns, with the log in'
+  return roles.includes('pipeline')
+    ? 'is sending campaigns and following the log in'
+    : 'is sending campaigns, with the log in'
 }
 
 /** What operators want to know of a start. */

@@ -55,6 +55,7 @@ describe('the environment', () => {
     ['DATABASE_URL', 'postgres:///t?host=/run&port=5433', 'databaseUrl', 'postgres:///t?host=/run&port=5433'],
     ['PII_KEY', KEY.toString('base64'), 'piiKey', KEY],
     ['PII_KEY', KEY.toString('base64url'), 'piiKey', KEY],
+    ['SECRET_KEY', KEY.toString('base64'), 'secretKey', KEY],
     ['TRUSTED_PROXIES', '10.0.0.0/8, ::1', 'trustedProxies', ['10.0.0.0/8', '::1']],
     ['TRUSTED_PROXIES', '128.0.0.0/1,fe80::1%eth0/64', 'trustedProxies', ['128.0.0.0/1', 'fe80::1%eth0/64']],
     ['FAST_PATH', 'on', 'hasFastPath', true],
@@ -63,6 +64,27 @@ describe('the environment', () => {
   ]
   it.each(accepted)('may contain %s=%s', (name, text, setting, value) => {
     expect(readConfig({ [name]: text })[setting]).toEqual(value)
+  })
+
+  const delivery: [name: string, text: string, setting: keyof Config['delivery'], value: unknown][] = [
+    ['PUBLIC_URL', 'https://Mail.example.com/t/', 'publicUrl', 'https://mail.example.com/t'],
+    ['PUBLIC_URL', 'http://127.0.0.1:8080', 'publicUrl', 'http://127.0.0.1:8080'],
+    ['ALLOW_PLAIN_SMTP', '1', 'allowPlainSmtp', true],
+    ['ALLOW_PLAIN_SMTP', '0', 'allowPlainSmtp', false],
+    ['ATTACHMENT_HOSTS', 'Files.internal, 10.0.0.1,::1', 'attachmentHosts', ['files.internal', '10.0.0.1', '::1']],
+    [
+      'MACHINE_NETWORKS',
+      '198.51.100.0/24=clicks, 2001:db8::/32=opens+clicks,203.0.113.7=opens',
+      'machineNetworks',
+      [
+        { address: '198.51.100.0', prefix: 24, family: 'ipv4', opens: false, clicks: true },
+        { address: '2001:db8::', prefix: 32, family: 'ipv6', opens: true, clicks: true },
+        { address: '203.0.113.7', prefix: 32, family: 'ipv4', opens: true, clicks: false },
+      ],
+    ],
+  ]
+  it.each(delivery)('may contain %s=%s', (name, text, setting, value) => {
+    expect(readConfig({ [name]: text }).delivery[setting]).toEqual(value)
   })
 
   const refused: [name: string, text: string][] = [
@@ -88,6 +110,18 @@ describe('the environment', () => {
     ['NATS_URL', 'nats://me:secret@host:4222,nats://me:%E0%A4@host:4222'],
     ['PII_KEY', KEY.subarray(1).toString('base64')],
     ['PII_KEY', '!'.repeat(44)],
+    ['SECRET_KEY', KEY.subarray(1).toString('base64')],
+    ['PUBLIC_URL', 'mail.example.com'],
+    ['PUBLIC_URL', 'https://mail.example.com/?a=1'],
+    ['PUBLIC_URL', 'https://mail.example.com/#a'],
+    ['PUBLIC_URL', 'https://me:secret@mail.example.com'],
+    ['ALLOW_PLAIN_SMTP', 'yes'],
+    ['ATTACHMENT_HOSTS', 'files.internal:8080'],
+    ['ATTACHMENT_HOSTS', 'a,,b'],
+    ['MACHINE_NETWORKS', '198.51.100.0/24'],
+    ['MACHINE_NETWORKS', '198.51.100.0/33=clicks'],
+    ['MACHINE_NETWORKS', '0.0.0.0/0=clicks'],
+    ['MACHINE_NETWORKS', '198.51.100.0/24=both'],
     ['TRUSTED_PROXIES', 'proxy.internal'],
     ['TRUSTED_PROXIES', '10.0.0.0/33'],
     ['TRUSTED_PROXIES', '0.0.0.0/0'],

@@ -222,6 +222,17 @@ describeEachStore('the command line with a store', (kind) => {
       joined_customer_ids_max: 20,
       clock_skew_seconds: 300,
       retention_days: { events: null },
+      global_control_percent: 0,
+      global_control_seed: expect.stringMatching(/^[\w-]{43}$/) as string,
+      frequency_caps: [],
+      alert_sender_id: null,
+      feedback: {
+        sendgrid_key: 'not set',
+        mailgun_key: 'not set',
+        postmark_user: 'not set',
+        postmark_password: 'not set',
+        ses_topic: 'not set',
+      },
       limits: LIMIT_DEFAULTS,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
     })

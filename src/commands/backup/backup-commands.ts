@@ -14,7 +14,8 @@ const backup: Command = {
   options: {},
   summary: 'Backs up the whole store into one consistent file, even while the server runs.',
   details: [
-    'FILE must not exist. The backup does not contain PII_KEY: store it elsewhere.',
+    'FILE must not exist. The backup contains neither PII_KEY nor SECRET_KEY nor DATA_DIR/secret.key: store them elsewhere.',
+    'After a restore without that key, the passwords of senders must be set again.',
     'An interrupted backup leaves FILE.unfinished-… behind. Nothing reads that file, so you can delete it.',
     'A store of an older version is copied unchanged. That version can restore it if you need to undo an upgrade.',
   ].join('\n'),

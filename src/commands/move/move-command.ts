@@ -32,7 +32,8 @@ export const moveCommand: Command = {
     'Stop the server first. If a move is interrupted, run it again to continue;',
     'until it completes, no server can use the database. DATA_DIR keeps all its data; the move only migrates its tables,',
     'applies its log and rolls back interrupted coupon uploads. Do not start the old server again.',
-    'Ids, API keys and Idempotency-Keys stay the same. Keep PII_KEY.',
+    'Ids, API keys and Idempotency-Keys stay the same. Keep PII_KEY and SECRET_KEY; without the latter, set it to the text in',
+    'DATA_DIR/secret.key.',
     'The exit status is 0 only if all rows and all statistics are equal.',
   ].join('\n'),
   async run({ config, option, print }) {
