@@ -90,7 +90,15 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly summary: string
   /** For the reference page: the rules that a caller must know, in the words of the API document. */
   readonly description: string
-  readonly group: 'Email templates' | 'Coupon lists' | 'Events and users' | 'Preferences' | 'Campaigns' | 'Senders'
+  readonly group:
+    | 'Email templates'
+    | 'Coupon lists'
+    | 'Events and users'
+    | 'Preferences'
+    | 'Campaigns'
+    | 'Segments'
+    | 'Senders'
+    | 'Suppressions and feedback'
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** A POST that changes nothing, so that clients may repeat it. */
   readonly isReadOnly?: true

@@ -49,6 +49,13 @@ import { getSender } from './senders/get-sender.ts'
 import { listSenders } from './senders/list-senders.ts'
 import { updateSender } from './senders/update-sender.ts'
 import { startCampaign } from './delivery/start-campaign.ts'
+import { countSegment } from './segments/count-segment.ts'
+import { createSegment } from './segments/create-segment.ts'
+import { deleteSegment } from './segments/delete-segment.ts'
+import { explainSegment } from './segments/explain-segment.ts'
+import { getSegment } from './segments/get-segment.ts'
+import { listSegments } from './segments/list-segments.ts'
+import { updateSegment } from './segments/update-segment.ts'
 import { trackEvents } from './events/track-events.ts'
 import { trackUser } from './users/track-user.ts'
 import { updateCampaign } from './campaigns/update-campaign.ts'
@@ -112,4 +119,11 @@ export const OPERATIONS: readonly Operation[] = [
   updateSender,
   deleteSender,
   checkSender,
+  createSegment,
+  listSegments,
+  getSegment,
+  updateSegment,
+  deleteSegment,
+  countSegment,
+  explainSegment,
 ]

@@ -78,11 +78,12 @@ export interface MatchCounts {
 export async function countMatches(store: Store, slice: MatchSlice): Promise<MatchCounts> {
   const { matching, next } = await matchingUsers(store, slice)
   const isOptedIn = hasStatus(store, ['OPTED_IN', 'DOUBLE_OPTED_IN'])
+  const emailKey = sql<string>`${sql.ref('user.email_key')}`
   const suppressed = suppressionRows(store, slice.workspace.id)
     .clearSelect()
     .select(sql.lit(1).as('one'))
-    .whereRef('suppression.email_key', '=', sql.ref('user.email_key'))
-  const isSendable = sql`case when user.email_key is null then 0 when ${isOptedIn} and not exists ${suppressed} then 1 else 0 end`
+    .where('suppression.email_key', '=', emailKey)
+  const isSendable = sql`case when ${emailKey} is null then 0 when ${isOptedIn} and not exists ${suppressed} then 1 else 0 end`
   const counted = await matching
     .select(({ fn }) => [fn.countAll<number>().as('users'), fn.count<number>('user.email_key').as('addresses')])
     .select(sql<number>`coalesce(sum(${isSendable}), 0)`.as('sendable'))
