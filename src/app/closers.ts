@@ -21,4 +21,3 @@ export async function closeAll(opened: Closers): Promise<void> {
 export async function closeTogether(running: Closers): Promise<void> {
   await Promise.all(running.map(async (close) => close()))
 }
-

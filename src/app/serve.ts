@@ -1,7 +1,14 @@
 // Starts a server: opens store, log, pipeline and HTTP, and closes them in the opposite order.
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { checkDatabase, checkLog, checkSharedDatabase, prepareMachine, warnOfLosses, type StartOptions } from './checks/check-store.ts'
+import {
+  checkDatabase,
+  checkLog,
+  checkSharedDatabase,
+  prepareMachine,
+  warnOfLosses,
+  type StartOptions,
+} from './checks/check-store.ts'
 import { closeAll, closeTogether, openAll, type Closers } from './closers.ts'
 import type { Config } from './config.ts'
 import { findConnectionsMax } from './connection-limit.ts'

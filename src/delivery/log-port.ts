@@ -9,10 +9,7 @@ interface AppendRequest {
   readonly entry: NewEntry
 }
 
-type AppendAnswer = { readonly id: number } & (
-  | { readonly outcome: AppendOutcome }
-  | { readonly problem: string }
-)
+type AppendAnswer = { readonly id: number } & ({ readonly outcome: AppendOutcome } | { readonly problem: string })
 
 /** The side of the delivery thread. */
 export class RemoteLog implements Pick<LogWriter, 'append'> {

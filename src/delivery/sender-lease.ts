@@ -1,11 +1,7 @@
 // Holds the lease of a sender while this process sends for it. The process judges the lease by its own clock, which goes on while the
 // process is stopped: a process that wakes up after its lease ended sends nothing more.
 import { pause } from '../runtime/pause.ts'
-import {
-  releaseSenderLease,
-  renewSenderLease,
-  type SenderLease,
-} from '../store/senders/sender-leases.ts'
+import { releaseSenderLease, renewSenderLease, type SenderLease } from '../store/senders/sender-leases.ts'
 import type { Database } from '../store/store.ts'
 
 /** How long a lease lasts without renewal. Another process takes over after that. */

@@ -40,7 +40,10 @@ export function startDelivery(options: DeliveryOptions): RunningDelivery {
       if (thread || (await listSendersToSendFor(database, Date.now())).length === 0) return
       thread = new DeliveryThread(options)
     },
-    { everyMs: LOOK_EVERY_MS, onFailed: (error) => onFailed('cannot look for campaigns; retrying', toDescription(error)) },
+    {
+      everyMs: LOOK_EVERY_MS,
+      onFailed: (error) => onFailed('cannot look for campaigns; retrying', toDescription(error)),
+    },
   )
   return {
     async stop() {

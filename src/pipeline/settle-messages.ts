@@ -45,10 +45,7 @@ export async function settleMessages(
   }
   const changed = [...after].flatMap(([key, message]) => (isSame(before.get(key), message) ? [] : [message]))
   await saveProgress(store, changed)
-  await addAttempts(
-    store,
-    told.filter(({ key }) => before.has(keyOf(key))).flatMap(toAttempt),
-  )
+  await addAttempts(store, told.filter(({ key }) => before.has(keyOf(key))).flatMap(toAttempt))
   await settleCoupons(store, changed)
   await suppress(store, told, before)
 }

@@ -126,4 +126,3 @@ export async function checkStoreAndLog(options: StartOptions): Promise<void> {
     await closeAll(opened)
   }
 }
-

@@ -1,7 +1,12 @@
 // Begins the runs of campaigns whose time has come: makes the run, with the numbers of its links. A campaign that could not begin within
 // its grace period waits for a person.
 import { HOUR_MS } from '../../core/time-zone.ts'
-import { changeDeliveryState, listDeliveriesOf, listDueDeliveries, type StoredDelivery } from '../../store/delivery/deliveries.ts'
+import {
+  changeDeliveryState,
+  listDeliveriesOf,
+  listDueDeliveries,
+  type StoredDelivery,
+} from '../../store/delivery/deliveries.ts'
 import { listRunsOf, startRun } from '../../store/delivery/runs.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { Store } from '../../store/store.ts'
@@ -29,7 +34,11 @@ function isOverdue({ startAt, settings }: StoredDelivery, now: number): boolean 
   return startAt !== null && now > startAt + settings.graceHours * HOUR_MS
 }
 
-async function beginRun({ database, clock }: DeliveryParts, lease: SenderLease, delivery: StoredDelivery): Promise<void> {
+async function beginRun(
+  { database, clock }: DeliveryParts,
+  lease: SenderLease,
+  delivery: StoredDelivery,
+): Promise<void> {
   const { campaign, workspaceId, settings } = delivery
   await database.write(async (store: Store) => {
     await requireSenderLease(store, lease)

@@ -38,7 +38,10 @@ export async function loadRunTemplates(
 }
 
 /** Identifies a version of a template. */
-export function templateKey({ externalTemplateId, version }: Pick<PinnedTemplate, 'externalTemplateId' | 'version'>): string {
+export function templateKey({
+  externalTemplateId,
+  version,
+}: Pick<PinnedTemplate, 'externalTemplateId' | 'version'>): string {
   return `${externalTemplateId} ${version}`
 }
 

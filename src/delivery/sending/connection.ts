@@ -152,7 +152,10 @@ export class Connection {
     if (ready.sending.countBlocked(isBlocked) || effect === 'pause') await pause(ready.sending, reply)
   }
 
-  #judge({ sending, claimed }: ReadyMessage, reply: SmtpReply): { readonly outcome: DeliveryOutcome; readonly effect: FailureEffect } {
+  #judge(
+    { sending, claimed }: ReadyMessage,
+    reply: SmtpReply,
+  ): { readonly outcome: DeliveryOutcome; readonly effect: FailureEffect } {
     const { gate, parts } = this.#options
     const now = parts.clock()
     const { firstTriedAt } = claimed.message

@@ -40,9 +40,9 @@ export async function findHeldByUser(
 ): Promise<HeldCoupon[]> {
   const messages: { run: number; message: number }[] = []
   for (const userId of userIds) {
-    const own = messageRows(store).where('messages.user_id', '=', userId)
-    const newest = own.orderBy('messages.run', 'desc').orderBy('messages.number', 'desc').limit(PERSON_MESSAGES_MAX)
-    messages.push(...(await newest.select(['messages.run', 'messages.number as message']).execute()))
+    const own = messageRows(store).where('message.user_id', '=', userId)
+    const newest = own.orderBy('message.run', 'desc').orderBy('message.number', 'desc').limit(PERSON_MESSAGES_MAX)
+    messages.push(...(await newest.select(['message.run', 'message.number as message']).execute()))
   }
   return findHeldOfList(store, listNumber, messages)
 }
@@ -51,9 +51,9 @@ async function findCustomers(store: Store, held: readonly HeldCoupon[]): Promise
   const keys = held.map(({ run, message }) => ({ run, message }))
   const rows = await messageRows(store)
     .innerJoin(store.rowsOf('wanted', { run: 'integer', message: 'integer' } as const, keys), (join) =>
-      join.onRef('messages.run', '=', 'wanted.run').onRef('messages.number', '=', 'wanted.message'),
+      join.onRef('message.run', '=', 'wanted.run').onRef('message.number', '=', 'wanted.message'),
     )
-    .select(['wanted.run', 'wanted.message', 'messages.customer_id'])
+    .select(['wanted.run', 'wanted.message', 'message.customer_id'])
     .execute()
   return new Map(rows.map(({ customer_id, ...key }) => [keyOf(key), customer_id]))
 }
@@ -66,8 +66,8 @@ async function findCampaignIds(
 ): Promise<Map<number, string>> {
   const wanted = wantedValues(store, 'run', 'integer', runs)
   const numbers = await runRows(store)
-    .innerJoin(wanted, 'wanted.run', 'runs.number')
-    .select(['runs.number', 'runs.campaign'])
+    .innerJoin(wanted, 'wanted.run', 'run.number')
+    .select(['run.number', 'run.campaign'])
     .execute()
   const campaigns = wantedValues(
     store,

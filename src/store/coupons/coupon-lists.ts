@@ -110,17 +110,6 @@ export async function findCouponList(
   return row && toCouponList(row)
 }
 
-/** The lists of a workspace with these labels, in no particular order. */
-export async function findCouponListsByLabel(
-  { query }: Store,
-  workspaceId: string,
-  labels: readonly string[],
-): Promise<StoredCouponList[]> {
-  if (labels.length === 0) return []
-  const lists = query.selectFrom('coupon_lists').selectAll().where('workspace_id', '=', workspaceId)
-  return (await lists.where('label', 'in', labels).execute()).map(toCouponList)
-}
-
 /** All lists of a workspace, newest first. `COUPON_LISTS_MAX` and `SUBSCRIBERS_BYTES_MAX` limit them. */
 export async function listCouponListsOf({ query }: Store, workspaceId: string): Promise<StoredCouponList[]> {
   const lists = query.selectFrom('coupon_lists').selectAll().where('workspace_id', '=', workspaceId)

@@ -40,7 +40,9 @@ describeEachStore('a campaign that Tidings sends', (kind) => {
       people.map(({ email }) => (email === 'person5@example.com' ? 'PERSON5@example.com' : email)).toSorted(),
     )
     const messages = await readMessages(server, campaign)
-    expect(Object.fromEntries(messages.flatMap(({ customer_id, reason }) => (reason ? [[customer_id, reason]] : [])))).toEqual({
+    expect(
+      Object.fromEntries(messages.flatMap(({ customer_id, reason }) => (reason ? [[customer_id, reason]] : []))),
+    ).toEqual({
       out: 'user_removed_due_to_opt_out',
       gone: 'hard_bounce',
       'customer-5': 'user_removed_due_to_duplicate',

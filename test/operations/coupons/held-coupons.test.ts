@@ -46,11 +46,12 @@ describeEachStore('Codes that messages have (list_coupons, delete_coupons, fetch
   async function addRun(campaign: number): Promise<void> {
     const own = { number: RUN, campaign, workspace_id: server.workspace.id, sender: 1, phase: 'sending' }
     const times = { evaluated_at: AT, started_at: AT, finished_at: null }
-    const progress = { frozen_through: 0, told_through: 0, audience: 3, without_address: 0, content: '{}' }
+    const progress = { last_user: 0, frozen_through: 0, told_through: 0, audience: 3, without_address: 0 }
+    const rest = { is_capped: 0, content: '{"linksBefore":[]}' }
     await server.database.write(async ({ query }) => {
       await query
         .insertInto('runs')
-        .values({ ...own, ...times, ...progress })
+        .values({ ...own, ...times, ...progress, ...rest })
         .execute()
     })
   }

@@ -16,7 +16,14 @@ import { describeEachStore, makeStore, openTestDatabase, type TestLocation } fro
 /** Enough that PostgreSQL has reason to prefer an index. */
 const USERS = 20_000
 const MERGED = 2_000
-const WORKSPACE = { ...DEFAULT_SETTINGS, id: 'main', name: 'Main', createdAt: 0 }
+const WORKSPACE = {
+  ...DEFAULT_SETTINGS,
+  id: 'main',
+  name: 'Main',
+  createdAt: 0,
+  globalControlSeed: 'seed',
+  linkKey: 'key',
+}
 
 describeEachStore('The people of segments', (kind) => {
   let location: TestLocation

@@ -23,10 +23,14 @@ export async function addPeople(
 ): Promise<void> {
   const { id } = server.workspace
   const rows = people.map((person) => JSON.stringify(toRow(person)))
-  const { status, body } = await server.call<{ import_id: string; refused: number }>('POST', `/v1/customer/${id}/import`, {
-    body: rows.join('\n'),
-    headers: { 'content-type': 'application/x-ndjson' },
-  })
+  const { status, body } = await server.call<{ import_id: string; refused: number }>(
+    'POST',
+    `/v1/customer/${id}/import`,
+    {
+      body: rows.join('\n'),
+      headers: { 'content-type': 'application/x-ndjson' },
+    },
+  )
   expect({ status, refused: body.refused }).toEqual({ status: 200, refused: 0 })
   await until('the import is complete', async () => {
     const found = await server.call<{ status: string }>('GET', `/v1/customer/${id}/import/${body.import_id}`)
