@@ -1,5 +1,6 @@
 // Lists all commands, in the order of the help.
 import { backupCommands } from './backup/backup-commands.ts'
+import { campaignCommands } from './campaigns/campaign-commands.ts'
 import { categoryCommands } from './workspaces/category-commands.ts'
 import type { Command } from './command.ts'
 import { completionCommandFor } from './completion/completion-command.ts'
@@ -20,6 +21,7 @@ export const COMMANDS: readonly Command[] = [
   ...categoryCommands,
   ...senderCommands,
   importCommand,
+  ...campaignCommands,
   ...statisticsCommands,
   ...parkedCommands,
   ...logCommands,
