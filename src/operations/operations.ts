@@ -13,6 +13,7 @@ import { decideInDoubt } from './delivery/decide-in-doubt.ts'
 import { deleteCampaign } from './campaigns/delete-campaign.ts'
 import { deleteTemplate } from './templates/delete-template.ts'
 import { deleteCoupons } from './coupons/delete-coupons.ts'
+import { estimateCampaign } from './delivery/estimate-campaign.ts'
 import { exportEvents } from './exports/export-events.ts'
 import { exportPreferenceChanges } from './exports/export-preference-changes.ts'
 import { exportUsers } from './exports/export-users.ts'
@@ -104,6 +105,7 @@ export const OPERATIONS: readonly Operation[] = [
   archiveCampaign,
   restoreCampaign,
   deleteCampaign,
+  estimateCampaign,
   startCampaign,
   pauseCampaign,
   resumeCampaign,

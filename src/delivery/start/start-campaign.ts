@@ -5,7 +5,7 @@ import { resolveStartTime } from '../../core/delivery/start-time.ts'
 import { requireDelivery, type CampaignKey, type DeliveredCampaign } from '../../actions/delivery/require-delivery.ts'
 import { shownStateOf, wrongState, type ShownDelivery } from '../../actions/delivery/shown-deliveries.ts'
 import { lockCampaigns, markReported } from '../../store/campaigns/campaigns.ts'
-import { startDelivery } from '../../store/delivery/deliveries.ts'
+import { saveDeliveryStart } from '../../store/delivery/deliveries.ts'
 import { findSender, keepSenders } from '../../store/senders/senders.ts'
 import type { Database, Store } from '../../store/store.ts'
 import { lockTemplates } from '../../store/templates/templates.ts'
@@ -94,7 +94,7 @@ async function startAsPlanned(
     const instant = startAt === null ? null : (resolveStartTime(startAt, surroundings.workspace.timezone) ?? null)
     await markReported(store, campaign.id)
     const { number, workspaceId } = campaign
-    return startDelivery(store, {
+    return saveDeliveryStart(store, {
       campaign: number,
       workspaceId,
       settings,

@@ -206,7 +206,7 @@ export interface DeliveryStart extends Pick<StoredDelivery, 'campaign' | 'worksp
 }
 
 /** Starts a draft: `scheduled` if it has a `startAt`, else `running`. False in any other state. Call it under `lockCampaigns`. */
-export async function startDelivery(store: Store, start: DeliveryStart): Promise<boolean> {
+export async function saveDeliveryStart(store: Store, start: DeliveryStart): Promise<boolean> {
   const { campaign, sender, startAt, pinned } = start
   const state: DeliveryState = startAt === null ? 'running' : 'scheduled'
   const { numUpdatedRows } = await store.query

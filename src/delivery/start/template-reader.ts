@@ -1,0 +1,34 @@
+// Reads each template of a campaign once.
+import type { PinnedTemplate } from '../../core/delivery/pinned-variation.ts'
+import type { Store } from '../../store/store.ts'
+import { findTemplateVersions } from '../../store/templates/template-versions.ts'
+import { prepareTemplate, type PreparedTemplate } from '../content/template/prepare-template.ts'
+
+/** What is kept of a template: its content may have a megabyte. */
+type Known = Pick<PreparedTemplate, 'variables' | 'coupons'>
+
+export class TemplateReader {
+  readonly workspaceId: string
+  readonly #store: Store
+  readonly #known = new Map<string, Known>()
+
+  constructor(store: Store, workspaceId: string) {
+    this.#store = store
+    this.workspaceId = workspaceId
+  }
+
+  async read({ externalTemplateId, version }: PinnedTemplate): Promise<Known> {
+    const key = JSON.stringify([externalTemplateId, version])
+    const known = this.#known.get(key) ?? (await this.#prepare({ externalTemplateId, version }))
+    this.#known.set(key, known)
+    return known
+  }
+
+  async #prepare(key: Omit<PinnedTemplate, 'locale'>): Promise<Known> {
+    const [found] = await findTemplateVersions(this.#store, this.workspaceId, [key])
+    if (!found) return { variables: [], coupons: [] }
+    const { emailContent: html, subject, senderName } = found.details
+    const { variables, coupons } = prepareTemplate({ html, subject, senderName })
+    return { variables, coupons }
+  }
+}
