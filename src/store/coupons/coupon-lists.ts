@@ -3,7 +3,6 @@ import { expressionBuilder, sql, type Expression, type Selectable } from 'kysely
 import type { AlertConditions, CouponList, CouponListDetails } from '../../core/coupons/coupon-list.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
-import { wantedValues } from '../wanted-values.ts'
 
 /** The most lists of a workspace, archived ones included: the listing returns all of them. */
 export const COUPON_LISTS_MAX = 10_000
@@ -131,18 +130,6 @@ export async function lockCouponListRows(
     if (row) lists.set(number, toCouponList(row))
   }
   return lists
-}
-
-/** The lists of a workspace with these labels. */
-export async function findCouponListsByLabel(
-  store: Store,
-  workspaceId: string,
-  labels: readonly string[],
-): Promise<StoredCouponList[]> {
-  if (labels.length === 0) return []
-  const wanted = store.query.selectFrom(wantedValues(store, 'label', 'text', labels)).select('wanted.label')
-  const lists = store.query.selectFrom('coupon_lists').selectAll().where('workspace_id', '=', workspaceId)
-  return (await lists.where('label', 'in', wanted).execute()).map(toCouponList)
 }
 
 /** Whether a code's upload is complete, as a condition of a query. */

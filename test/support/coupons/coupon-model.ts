@@ -25,15 +25,15 @@ export class CouponModel {
       const own = this.messages.get(message) ?? new Map<number, string>()
       const missing = lists.filter((list) => !own.has(list))
       const given = found.get(message)
-      expect(found.has(message)).toBe(true)
+      expectSame(found.has(message), true)
       if (missing.some((list) => this.counts(list).available === 0)) {
-        expect(given).toBeUndefined()
+        expectSame(given, undefined)
         continue
       }
-      expect(new Set(given?.keys())).toEqual(new Set(lists))
+      expectSame(new Set(given?.keys()), new Set(lists))
       for (const [list, code] of given ?? []) {
-        if (own.has(list)) expect(code).toBe(own.get(list))
-        else expect(this.#at(list).get(code)).toBe('available')
+        if (own.has(list)) expectSame(code, own.get(list))
+        else expectSame(this.#at(list).get(code), 'available')
         if (!own.has(list)) this.#at(list).set(code, 'held')
         own.set(list, code)
       }
@@ -61,7 +61,7 @@ export class CouponModel {
   delete(list: number, codes: readonly string[], kept: readonly string[]): void {
     const isFree = (code: string) => this.#at(list).get(code) === 'available'
     const stay = codes.filter((code) => this.#at(list).has(code) && !isFree(code))
-    expect(new Set(kept)).toEqual(new Set(stay))
+    expectSame(new Set(kept), new Set(stay))
     for (const code of codes) if (isFree(code)) this.#at(list).delete(code)
   }
 
@@ -74,4 +74,8 @@ export class CouponModel {
   #at(list: number): Map<string, CodeState> {
     return this.#lists[list] as Map<string, CodeState>
   }
+}
+
+function expectSame(found: unknown, wanted: unknown): void {
+  expect(found).toEqual(wanted)
 }
