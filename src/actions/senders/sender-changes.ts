@@ -1,4 +1,5 @@
 // What a person says about a sender, when it is created and when it is changed, and what the sender is afterwards.
+import { toLinksBase } from '../../core/delivery/links-base.ts'
 import {
   SENDER_LIMIT_DEFAULTS,
   type DkimKey,
@@ -70,7 +71,8 @@ export function foreseeSender(changes: SenderChanges, before?: StoredSender): Ch
 
 /** The details after changes without faults. */
 export function changeDetails(changes: SenderChanges, before?: StoredSender): SenderDetails {
-  const { name, fromEmail, fromName, replyTo, returnPathDomain, trackingUrl } = changes
+  const { name, fromEmail, fromName, replyTo, returnPathDomain } = changes
+  const trackingUrl = changes.trackingUrl && toLinksBase(changes.trackingUrl)
   const details = {
     replyTo: null,
     returnPathDomain: null,

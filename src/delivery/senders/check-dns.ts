@@ -1,5 +1,5 @@
 // Looks up what the domains of a sender say in DNS: SPF (RFC 7208), DKIM (RFC 6376) and DMARC (RFC 7489).
-import { getServers } from 'node:dns'
+import dns from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { dkimPublicKeyOf, isSameDkimKey } from '../../actions/senders/dkim-private-key.ts'
 import { shortenMiddle } from '../../core/bounded-text.ts'
@@ -26,7 +26,8 @@ export interface DnsOutcomes {
 /** `openKey` returns the private key of a sender with DKIM, or why it cannot be opened. Asks the resolvers of this process. */
 export async function checkDns(sender: Sender, openKey: () => string | Error): Promise<DnsOutcomes> {
   const resolver = new Resolver({ timeout: ANSWER_MS_MAX, tries: TRIES })
-  resolver.setServers(getServers())
+  // Through the module: a named import would keep the servers of the time when it was loaded.
+  resolver.setServers(dns.getServers())
   const late = setTimeout(() => resolver.cancel(), ALL_MS_MAX)
   try {
     const lookUp: LookUp = (name) => lookUpTexts(resolver, name)
