@@ -2,7 +2,7 @@
 import { toLinksBase } from '../../core/delivery/links-base.ts'
 import {
   SENDER_LIMIT_DEFAULTS,
-  type DkimKey,
+  type DkimName,
   type SenderDetails,
   type SenderLimits,
   type SmtpServer,
@@ -46,7 +46,7 @@ export type LimitChanges = { readonly [name in keyof SenderLimits]?: SenderLimit
 export type ChangedSender = Partial<Omit<SenderDetails, 'smtp' | 'dkim' | 'limits'>> & {
   readonly smtp: Partial<SmtpServer>
   readonly hasPassword: boolean
-  readonly dkim: Partial<DkimKey> | null
+  readonly dkim: Partial<DkimName> | null
   readonly hasDkimKey: boolean
 }
 
@@ -113,7 +113,7 @@ function changedSmtp(changes: SmtpChanges = {}, before: Partial<SmtpServer> = {}
   return { username: null, ...before, ...withoutAbsent({ host, port, security, username }) }
 }
 
-function changedDkim(changes: SenderChanges['dkim'], before: DkimKey | null): Partial<DkimKey> | null {
+function changedDkim(changes: SenderChanges['dkim'], before: DkimName | null): Partial<DkimName> | null {
   if (!changes) return changes === null ? null : before
   return { ...before, ...withoutAbsent({ domain: changes.domain, selector: changes.selector }) }
 }

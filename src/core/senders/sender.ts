@@ -13,7 +13,7 @@ export interface SmtpServer {
   readonly username: string | null
 }
 
-export interface DkimKey {
+export interface DkimName {
   readonly domain: string
   readonly selector: string
 }
@@ -52,7 +52,7 @@ export interface SenderDetails {
   readonly returnPathDomain: string | null
   readonly smtp: SmtpServer
   /** Null: Tidings does not sign. */
-  readonly dkim: DkimKey | null
+  readonly dkim: DkimName | null
   readonly limits: SenderLimits
   /** The base of links in messages, in place of `PUBLIC_URL`; without a slash at its end. */
   readonly trackingUrl: string | null

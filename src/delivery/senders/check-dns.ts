@@ -5,7 +5,7 @@ import { dkimPublicKeyOf, isSameDkimKey } from '../../actions/senders/dkim-priva
 import { shortenMiddle } from '../../core/bounded-text.ts'
 import { areAligned, toDnsDomain } from '../../core/senders/domain-name.ts'
 import type { CheckOutcome } from '../../core/senders/sender-check.ts'
-import { domainOf, envelopeDomainOf, type DkimKey, type Sender } from '../../core/senders/sender.ts'
+import { domainOf, envelopeDomainOf, type DkimName, type Sender } from '../../core/senders/sender.ts'
 import { codeOf } from '../../core/thrown.ts'
 
 /** For one question to one server, and how often it is asked. */
@@ -66,7 +66,7 @@ async function checkSpf(domain: string, lookUp: LookUp): Promise<CheckOutcome> {
 }
 
 async function checkDkim(
-  dkim: DkimKey | null,
+  dkim: DkimName | null,
   { lookUp, openKey }: { readonly lookUp: LookUp; readonly openKey: () => string | Error },
 ): Promise<CheckOutcome> {
   if (!dkim) return warning('The sender has no DKIM key, so its messages are not signed.')

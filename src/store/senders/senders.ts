@@ -3,7 +3,7 @@
 import type { Selectable } from 'kysely'
 import {
   SENDER_LIMIT_DEFAULTS,
-  type DkimKey,
+  type DkimName,
   type Sender,
   type SenderDetails,
   type SenderLimits,
@@ -186,7 +186,7 @@ function toSender(row: Selectable<SenderRow>): StoredSender {
     returnPathDomain: row.return_path_domain,
     smtp: JSON.parse(row.smtp) as SmtpServer,
     sealedPassword: row.smtp_password,
-    dkim: row.dkim === null ? null : (JSON.parse(row.dkim) as DkimKey),
+    dkim: row.dkim === null ? null : (JSON.parse(row.dkim) as DkimName),
     sealedDkimKey: row.dkim_key,
     limits: { ...SENDER_LIMIT_DEFAULTS, ...(JSON.parse(row.limits) as Partial<SenderLimits>) },
     trackingUrl: row.tracking_url,
