@@ -222,8 +222,13 @@ describe('the envelope', () => {
     const letter = letterOf('x', { sender })
     const result = renderMessage(new OpenedLetter(letter), jobOf(letter))
     expect(result.isOk && result.envelopeFrom).toMatch(expected)
-    const token = result.isOk ? /^b\+([\w-]+)@/.exec(result.envelopeFrom)?.[1] : undefined
-    if (token !== undefined) expect(readToken(token)).toMatchObject({ purpose: 'bounce', run: 7, message: 3 })
+  })
+
+  it('returns bounces with a token of the message', () => {
+    const letter = letterOf('x')
+    const result = renderMessage(new OpenedLetter(letter), jobOf(letter))
+    const [, token = ''] = (result.isOk && /^b\+([\w-]+)@/.exec(result.envelopeFrom)) || []
+    expect(readToken(token)).toMatchObject({ purpose: 'bounce', run: 7, message: 3 })
   })
 
   it.each([

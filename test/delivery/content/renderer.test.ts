@@ -62,7 +62,7 @@ describe('the renderer', () => {
     const letter = letterOf('x', {
       sender: { ...SENDER, dkim: { domain: 'a.example', selector: 's', privateKey: 'no key' } },
     })
-    await expect(startRenderer().render(jobOf(letter))).rejects.toThrow()
+    await expect(startRenderer().render(jobOf(letter))).rejects.toThrow(/DECODER|unsupported|PEM/)
   })
 
   it('rejects what was not made when it is closed', async () => {

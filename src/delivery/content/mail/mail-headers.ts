@@ -8,8 +8,7 @@ const LINE_LENGTH_MAX = 76
 /** A word that is longer cannot be folded. */
 const WORD_LENGTH_MAX = 60
 /** Characters that a header line cannot contain; line ends among them. */
-// eslint-disable-next-line no-control-regex
-const CONTROLS = /[\0-\x1f\x7f\u0085\u2028\u2029]+/g
+const CONTROLS = /[\p{Cc}\u2028\u2029]+/gu
 const PLAIN = /^[ -~]*$/
 const WORDS = / *[^ ]+/g
 /** What a name may consist of without quotes. */
@@ -17,8 +16,7 @@ const ATOMS = /^[\w!#$%&'*+\-/=?^`{|}~ ]*$/
 /** A local part that needs no quotes, or has them. */
 const LOCAL_PART =
   /^(?:[\w!#$%&'*+\-/=?^`{|}~\u0080-\u{10ffff}]+(?:\.[\w!#$%&'*+\-/=?^`{|}~\u0080-\u{10ffff}]+)*|"(?:[^"\\]|\\.)*")$/u
-// eslint-disable-next-line no-control-regex
-const ASCII = /^[\0-\x7f]*$/
+const ASCII = /^\p{ASCII}*$/u
 const WORD_BEGIN = '=?utf-8?B?'
 const WORD_END = '?='
 

@@ -2,8 +2,7 @@
 
 /** What a browser leaves out of an address. */
 const LEFT_OUT = /[\t\n\r]/g
-// eslint-disable-next-line no-control-regex
-const OUTER_SPACE = /^[\0- ]+|[\0- ]+$/g
+const OUTER_SPACE = /^[\p{Cc} ]+|[\p{Cc} ]+$/gu
 const WEB_ADDRESS = /^https?:\/\/[^/?#\\]/i
 const SCHEME = /^([a-z][a-z0-9+.-]*):/i
 /** Visible ASCII that needs no change in a header. */
