@@ -1,5 +1,7 @@
 // The thread that makes messages: templates that take too long or grow too large fail alone.
 import { afterEach, describe, expect, it } from 'vitest'
+import { OpenedLetter } from '../../../src/delivery/content/opened-letter.ts'
+import { renderMessage } from '../../../src/delivery/content/render-message.ts'
 import { Renderer } from '../../../src/delivery/content/renderer.ts'
 import { renderPreview } from '../../../src/delivery/content/render-preview.ts'
 import { jobOf, letterOf, SENDER } from '../../support/delivery/letters.ts'
@@ -18,6 +20,27 @@ afterEach(async () => {
 
 /** Sorts a long list again and again within one output, where Liquid's own time limit does not look. */
 const SLOW = `{% assign a = "${'x,'.repeat(2_000)}" | split: "," %}{{ a ${'| concat: a '.repeat(7)}${'| sort | reverse '.repeat(20_000)}| size }}`
+
+const TOO_LONG = { isOk: false, problem: 'The message is longer than 1 MiB.', missing: [] }
+
+/** On this thread, where no load of the machine makes it late. */
+describe('the size of a message', () => {
+  it.each([
+    ['output', '{{ a }}', { a: 'x'.repeat(1024 * 1024 + 1) }],
+    ['a loop', `{% for i in (1..2000) %}${'x'.repeat(1_000)}{% endfor %}`, {}],
+    ['escaped characters', '{{ a }}', { a: '<'.repeat(300_000) }],
+    ['characters of several bytes', '{{ a }}', { a: 'ü'.repeat(600_000) }],
+  ])('is at most 1 MiB: %s', (_case, html, attributes) => {
+    const letter = letterOf(html)
+    expect(renderMessage(new OpenedLetter(letter), jobOf(letter, { attributes }))).toEqual(TOO_LONG)
+  })
+
+  it('may be almost 1 MiB', () => {
+    const letter = letterOf('{{ a }}')
+    const job = jobOf(letter, { attributes: { a: 'x'.repeat(1024 * 1024 - 1_000) } })
+    expect(renderMessage(new OpenedLetter(letter), job).isOk).toBe(true)
+  })
+})
 
 describe('the renderer', () => {
   it('makes messages in order of their jobs, each with its own values', async () => {
@@ -41,21 +64,10 @@ describe('the renderer', () => {
     })
   }, 60_000)
 
-  it.each([
-    ['output', '{{ a }}', { a: 'x'.repeat(1024 * 1024 + 1) }],
-    ['a loop', `{% for i in (1..2000) %}${'x'.repeat(1_000)}{% endfor %}`, {}],
-    ['escaped characters', '{{ a }}', { a: '<'.repeat(300_000) }],
-    ['characters of several bytes', '{{ a }}', { a: 'ü'.repeat(600_000) }],
-  ])('fails a message of more than 1 MiB: %s', async (_case, html, attributes) => {
-    const result = await startRenderer().render(jobOf(letterOf(html), { attributes }))
-    expect(result).toEqual({ isOk: false, problem: 'The message is longer than 1 MiB.', missing: [] })
-  })
-
-  it('makes a message of almost 1 MiB', async () => {
-    const result = await startRenderer().render(
-      jobOf(letterOf('{{ a }}'), { attributes: { a: 'x'.repeat(1024 * 1024 - 1_000) } }),
-    )
-    expect(result.isOk).toBe(true)
+  it('fails a message of more than 1 MiB', async () => {
+    const letter = letterOf('{{ a }}')
+    const result = await startRenderer().render(jobOf(letter, { attributes: { a: 'x'.repeat(1024 * 1024 + 1) } }))
+    expect(result).toEqual(TOO_LONG)
   })
 
   it('rejects where neither the content nor the person is to blame', async () => {
