@@ -1,5 +1,5 @@
-// Puts a message together (RFC 5322, RFC 2045): headers, text and HTML, attachments, signature. nodemailer's composer took 8.3 ms for
-// a message of 20 KB HTML, this takes 0.3 ms.
+// Puts a message together (RFC 5322, RFC 2045): headers, text and HTML, attachments, signature. On a busy machine nodemailer's composer
+// took 2.7 ms of processor time for a message of 20 KB HTML, this 0.5 ms.
 import type { DkimSigner } from './dkim.ts'
 import { encodeDisposition, writeHeaders, type Header } from './mail-headers.ts'
 import { encodeQuotedPrintable } from './quoted-printable.ts'

@@ -31,7 +31,8 @@ export function textOfHtml(html: string): string {
 }
 
 class TextWriter {
-  #text = ''
+  /** Joined once at the end: each look at one growing text would copy it. */
+  readonly #pieces: string[] = []
   /** How many line ends are due before the next text. */
   #lines = 0
   #hasSpace = false
@@ -42,7 +43,8 @@ class TextWriter {
 
   text(): string {
     return (
-      this.#text
+      this.#pieces
+        .join('')
         .replaceAll(FILLING, '')
         .replaceAll(/[ \t\u00a0]+$/gm, '')
         .replaceAll(/\n{3,}/g, '\n\n')
@@ -65,7 +67,7 @@ class TextWriter {
     else if (name === 'li') this.#add('- ')
     else if (name === 'img') this.write(attributes['alt'] ?? '')
     else if (name === 'pre') this.#preformatted++
-    else if (name === 'a') this.#links.push({ href: attributes['href'] ?? '', begin: this.#text.length })
+    else if (name === 'a') this.#links.push({ href: attributes['href'] ?? '', begin: this.#pieces.length })
   }
 
   close(name: string): void {
@@ -100,11 +102,12 @@ class TextWriter {
   }
 
   #add(text: string): void {
-    if (this.#text !== '') {
-      if (this.#lines > 0) this.#text += '\n'.repeat(Math.min(this.#lines, 2))
-      else if (this.#hasSpace && !this.#text.endsWith(' ')) this.#text += ' '
+    const last = this.#pieces.at(-1)
+    if (last !== undefined) {
+      if (this.#lines > 0) this.#pieces.push('\n'.repeat(Math.min(this.#lines, 2)))
+      else if (this.#hasSpace && !last.endsWith(' ')) this.#pieces.push(' ')
     }
-    this.#text += text
+    this.#pieces.push(text)
     this.#lines = 0
     this.#hasSpace = false
   }
@@ -113,7 +116,7 @@ class TextWriter {
   #endLink(): void {
     const link = this.#links.pop()
     if (!link || !/^(?:https?|mailto|tel):/i.test(link.href)) return
-    const words = this.#text.slice(link.begin).trim()
+    const words = this.#pieces.slice(link.begin).join('').trim()
     const shown = link.href.replace(/^(?:mailto|tel):/i, '')
     if (words === shown || words === link.href) return
     this.#hasSpace = words !== ''
