@@ -2,6 +2,7 @@
 import { expressionBuilder, sql, type Expression, type Selectable } from 'kysely'
 import type { AlertConditions, CouponList, CouponListDetails } from '../../core/coupons/coupon-list.ts'
 import type { SqlTypes, Store } from '../store.ts'
+import { wantedValues } from '../wanted-values.ts'
 import type { Tables } from '../tables.ts'
 
 /** The most lists of a workspace, archived ones included: the listing returns all of them. */
@@ -107,6 +108,18 @@ export async function findCouponList(
   const lists = query.selectFrom('coupon_lists').selectAll().where('id', '=', id)
   const row = await lists.where('workspace_id', '=', workspaceId).executeTakeFirst()
   return row && toCouponList(row)
+}
+
+/** The lists of a workspace with these labels, in no particular order. */
+export async function findCouponListsByLabel(
+  store: Store,
+  workspaceId: string,
+  labels: readonly string[],
+): Promise<StoredCouponList[]> {
+  if (labels.length === 0) return []
+  const wanted = store.query.selectFrom(wantedValues(store, 'label', 'text', labels)).select('wanted.label')
+  const lists = store.query.selectFrom('coupon_lists').selectAll().where('workspace_id', '=', workspaceId)
+  return (await lists.where('label', 'in', wanted).execute()).map(toCouponList)
 }
 
 /** All lists of a workspace, newest first. `COUPON_LISTS_MAX` and `SUBSCRIBERS_BYTES_MAX` limit them. */
