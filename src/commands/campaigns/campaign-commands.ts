@@ -27,12 +27,13 @@ const start: Command = {
     const { state, warnings } = await withStore(config, async (database) => {
       const { workspace } = await requireWorkspace(database, key.workspaceId)
       const hasEmailVault = config.piiKey !== undefined
-      const { publicUrl } = config.delivery
+      const { publicUrl, attachmentHosts } = config.delivery
       const surroundings = {
         workspace,
         now: Date.now(),
         publicUrl,
         hasEmailVault,
+        attachmentHosts,
         secretVault: openSecretVault(config),
       }
       const found = await startByKey(database, key, surroundings)

@@ -8,6 +8,7 @@ import type { TemplateVersion } from '../../core/templates/template.ts'
 import { findCouponListsByLabel } from '../../store/coupons/coupon-lists.ts'
 import type { Store } from '../../store/store.ts'
 import { findTemplateVersions } from '../../store/templates/template-versions.ts'
+import { fetchAttachments } from '../content/attachments/fetch-attachments.ts'
 import { prepareTemplate } from '../content/template/prepare-template.ts'
 import type { StartPlan, StartSurroundings } from './start-plan.ts'
 
@@ -17,11 +18,13 @@ interface PlacedTemplate {
   readonly field: string
 }
 
+type ContentSurroundings = Pick<StartSurroundings, 'workspace' | 'now' | 'attachmentHosts'>
+
 /** Reads one template at a time, because each may have a megabyte. */
 export async function findContentFaults(
   store: Store,
   plan: Pick<StartPlan, 'settings' | 'variations'>,
-  surroundings: Pick<StartSurroundings, 'workspace' | 'now'>,
+  surroundings: ContentSurroundings,
 ): Promise<Fault[]> {
   const faults: Fault[] = []
   const labels = new Map<string, string>()
@@ -29,7 +32,9 @@ export async function findContentFaults(
     const [content] = await findTemplateVersions(store, surroundings.workspace.id, [template])
     if (!content) continue
     const { problems, coupons } = readContent(content, plan.settings)
-    for (const problem of problems) faults.push({ field, problem: `names ${nameOf(template)}: ${problem}` })
+    const attached = await findAttachmentProblems(content, surroundings)
+    for (const problem of [...problems, ...attached])
+      faults.push({ field, problem: `names ${nameOf(template)}: ${problem}` })
     for (const label of coupons) if (!labels.has(label)) labels.set(label, field)
     // Reading a megabyte takes some milliseconds, so other requests get in between.
     await setImmediate()
@@ -46,6 +51,16 @@ function readContent({ details }: TemplateVersion, { consent }: Delivery) {
   )
   const isForbidden = hasUnsubscribeLink && consent === 'transactional'
   return { coupons, problems: isForbidden ? [...problems, UNSUBSCRIBE_PROBLEM] : problems }
+}
+
+/** Fetches the attachments, because a run that cannot get them would send nobody what was meant. */
+async function findAttachmentProblems(
+  { details }: TemplateVersion,
+  { attachmentHosts: hosts }: ContentSurroundings,
+): Promise<string[]> {
+  if (details.attachments.length === 0) return []
+  const { faults } = await fetchAttachments(details.attachments, { hosts })
+  return faults.map(({ name, problem }) => `attachment ${JSON.stringify(name)}: ${problem}`)
 }
 
 const UNSUBSCRIBE_PROBLEM = 'a transactional message must not have an unsubscribe link'

@@ -12,6 +12,8 @@ export interface StartSurroundings {
   /** The base of links, unless the sender has one. */
   readonly publicUrl: string | undefined
   readonly hasEmailVault: boolean
+  /** ATTACHMENT_HOSTS: names that may have any address. */
+  readonly attachmentHosts: readonly string[]
   readonly secretVault: SecretVault | undefined
 }
 

@@ -1,5 +1,6 @@
 // Messages on the wire, with what other tables know of them: attempts, coupons, and what people did with them.
 import { Type } from 'typebox'
+import { findHeldCodes } from '../../actions/coupons/hold-coupons.ts'
 import { RUN_ON_WIRE } from '../../actions/delivery/run-progress.ts'
 import type { MessageEvent } from '../../core/campaigns/facts.ts'
 import { messageIdOfRun } from '../../core/delivery/delivery-entry.ts'
@@ -7,6 +8,7 @@ import { MESSAGE_STATES } from '../../core/delivery/message-state.ts'
 import { toIso } from '../../core/time-value.ts'
 import { CUSTOMER_ID } from '../../core/users/user.ts'
 import { listMessageEvents } from '../../store/campaigns/message-events.ts'
+import { findCouponLabels } from '../../store/coupons/coupon-lists.ts'
 import { listAttempts } from '../../store/delivery/listed-messages.ts'
 import type { StoredAttempt, StoredMessage } from '../../store/delivery/messages.ts'
 import type { Store } from '../../store/store.ts'
@@ -67,6 +69,7 @@ export async function addDetails(
   }: { readonly messages: readonly StoredMessage[]; readonly campaignOf: ReadonlyMap<number, ListedCampaign> },
 ): Promise<DetailedMessage[]> {
   const attempts = Map.groupBy(await listAttempts(store, messages), ({ run, message }) => messageIdOfRun(run, message))
+  const coupons = await findCoupons(store, messages)
   const events = await findEvents(store, workspaceId, { messages, campaignOf })
   return messages.map((message) => {
     const id = messageIdOfRun(message.run, message.number)
@@ -75,11 +78,32 @@ export async function addDetails(
       ...message,
       campaignId: campaignOf.get(message.run)?.id ?? '',
       attempts: attempts.get(id) ?? [],
-      coupons: {},
+      coupons: coupons.get(id) ?? {},
       impressions: count('impression'),
       clicks: count('click'),
     }
   })
+}
+
+/** Message id → label of a list → code. */
+async function findCoupons(
+  store: Store,
+  messages: readonly StoredMessage[],
+): Promise<Map<string, Readonly<Record<string, string>>>> {
+  const found = new Map<string, readonly (readonly [list: number, code: string])[]>()
+  for (const [run, ofRun] of Map.groupBy(messages, (message) => message.run)) {
+    const numbers = ofRun.map(({ number }) => number)
+    for (const [number, codes] of await findHeldCodes(store, run, numbers))
+      found.set(messageIdOfRun(run, number), [...codes])
+  }
+  const lists = new Set([...found.values()].flatMap((codes) => codes.map(([list]) => list)))
+  const labels = await findCouponLabels(store, [...lists])
+  return new Map(
+    [...found].map(([id, codes]) => [
+      id,
+      Object.fromEntries(codes.map(([list, code]) => [labels.get(list) ?? '', code])),
+    ]),
+  )
 }
 
 /** Message id → its events. Facts name people by the customer id under which they were reported, also after a merge. */

@@ -13,8 +13,15 @@ export const startCampaign = defineStateChange({
     'without https. Needs no body.',
   verb: 'start',
   async change(key, { workspace, now }, { database, delivery, emailVault, secretVault, countWarning, queue }) {
-    const { publicUrl } = delivery
-    const surroundings = { workspace, now, publicUrl, hasEmailVault: emailVault !== undefined, secretVault }
+    const { publicUrl, attachmentHosts } = delivery
+    const surroundings = {
+      workspace,
+      now,
+      publicUrl,
+      hasEmailVault: emailVault !== undefined,
+      secretVault,
+      attachmentHosts,
+    }
     // The content of templates may have megabytes, so each workspace checks one campaign at a time.
     const work = () => startByKey(database, key, surroundings)
     const warnings = await queue.run(`starts ${workspace.id}`, work, workspace.limits.management_per_minute)

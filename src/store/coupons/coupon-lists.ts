@@ -122,6 +122,13 @@ export async function findCouponListsByLabel(
   return (await lists.where('label', 'in', wanted).execute()).map(toCouponList)
 }
 
+/** Number → label of these lists. */
+export async function findCouponLabels({ query }: Store, numbers: readonly number[]): Promise<Map<number, string>> {
+  if (numbers.length === 0) return new Map()
+  const lists = query.selectFrom('coupon_lists').select(['number', 'label']).where('number', 'in', numbers)
+  return new Map((await lists.execute()).map(({ number, label }) => [number, label]))
+}
+
 /** All lists of a workspace, newest first. `COUPON_LISTS_MAX` and `SUBSCRIBERS_BYTES_MAX` limit them. */
 export async function listCouponListsOf({ query }: Store, workspaceId: string): Promise<StoredCouponList[]> {
   const lists = query.selectFrom('coupon_lists').selectAll().where('workspace_id', '=', workspaceId)

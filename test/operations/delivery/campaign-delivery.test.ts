@@ -31,7 +31,7 @@ describeEachStore(
     let reports: ReportCalls
 
     beforeAll(async () => {
-      server = await startServer(kind, {}, { withPipeline: false })
+      server = await startServer(kind, {}, { withPipeline: false, withDelivery: false })
       calls = deliveryCallsOf(server)
       reports = reportCallsOf(server)
     })

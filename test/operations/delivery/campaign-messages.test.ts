@@ -39,7 +39,7 @@ describeEachStore(
     let people: { readonly customerId: string; readonly userId: number }[]
 
     beforeAll(async () => {
-      server = await startServer(kind)
+      server = await startServer(kind, {}, { withDelivery: false })
       server.setClock(NOON)
       calls = deliveryCallsOf(server)
       reports = reportCallsOf(server)
@@ -185,8 +185,8 @@ describeEachStore(
       expectRefusal(await list(id, '?before=x'), 400, 'invalid_request', ['query.before'])
     })
 
-    it.each(['', 'state=queued&'])('pages of messages neither overlap nor skip (%s)', async (filter) => {
-      const { id } = await filled(people.map((_, index) => person(index, { state: 'queued', nextAt: index % 3 })))
+    it.each(['', 'state=deferred&'])('pages of messages neither overlap nor skip (%s)', async (filter) => {
+      const { id } = await filled(people.map((_, index) => person(index, { state: 'deferred', nextAt: index % 3 })))
       const numbers: number[] = []
       for (let query = `?${filter}limit=5`; query !== '';) {
         const answer = await list(id, query)

@@ -17,7 +17,7 @@ describeEachStore('States of campaigns (start_campaign, pause_campaign, resume_c
   let calls: DeliveryCalls
 
   beforeAll(async () => {
-    server = await startServer(kind, {}, { withPipeline: false })
+    server = await startServer(kind, {}, { withPipeline: false, withDelivery: false })
     calls = deliveryCallsOf(server)
   })
   beforeEach(() => server.setClock(NOON))

@@ -18,7 +18,7 @@ describeEachStore('Start campaign (start_campaign)', (kind) => {
   let templates: TemplateCaller
 
   beforeAll(async () => {
-    server = await startServer(kind, {}, { withPipeline: false })
+    server = await startServer(kind, {}, { withPipeline: false, withDelivery: false })
     calls = deliveryCallsOf(server)
     templates = new TemplateCaller(server, server.workspace)
   })
