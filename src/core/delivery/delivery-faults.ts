@@ -10,7 +10,7 @@ import { resolveStartTime, START_TIME_PROBLEM } from './start-time.ts'
 /** The most parts of `include`, and of `exclude`. */
 export const AUDIENCE_PARTS_MAX = 20
 export const VARIATIONS_MAX = 5
-export const SEGMENT_ID_LENGTH_MAX = 256
+const SEGMENT_ID_LENGTH_MAX = 256
 /** The most characters of a delivery as JSON: lists of campaigns return many. */
 export const DELIVERY_JSON_LENGTH_MAX = 65_536
 /** Percentages have at most two decimals, so that shares can add up to exactly 100. */
