@@ -41,14 +41,18 @@ export function parseTimeValue(value: unknown): TimeValue | undefined {
 }
 
 /** A time of any year from 1000 on. `date` and `local`: without a zone, as if it were UTC. */
-export interface IsoTime {
+export interface CalendarTime {
   readonly kind: 'date' | 'local' | 'instant'
   /** Milliseconds since the epoch; negative before 1970. */
   readonly ms: number
 }
 
 /** Parses ISO 8601 as the time values of requests have it, but also times before 1970, such as birthdays. */
-export function parseIsoTime(text: string): IsoTime | undefined {
+export function parseIsoTime(text: string): CalendarTime | undefined {
+  return fromPlainUtc(text) ?? readIso(text)
+}
+
+function readIso(text: string): CalendarTime | undefined {
   const found = ISO.exec(text)?.groups
   if (!found) return undefined
   const { fraction = '', zone } = found
@@ -149,7 +153,7 @@ function digits(text: string, start: number, end: number): number {
 }
 
 function fromIso(text: string): TimeValue | undefined {
-  const time = parseIsoTime(text)
+  const time = readIso(text)
   if (time?.kind === 'instant') return instantOf(time.ms)
   return time && time.ms >= 0 ? { kind: 'local', ms: time.ms } : undefined
 }

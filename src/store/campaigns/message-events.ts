@@ -120,7 +120,7 @@ const FACTS = factTable<MessageEventRow, MessageEvent, 'message_events'>({
 })
 
 /** The message events of one kind to some customers (a subquery of their numbers) by a campaign, as a query. */
-export function messageEventsOf(
+export function messageEventRows(
   store: Store,
   customers: RawBuilder<unknown>,
   {

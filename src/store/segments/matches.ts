@@ -1,16 +1,15 @@
 // Finds the users of a segment. The table is walked in the order of ids, in slices, so that other requests get in between.
 import { sql } from 'kysely'
 import { parseJsonText } from '../../core/json/parse-json.ts'
-import type { SegmentCondition } from '../../core/segments/condition.ts'
-import { listLeaves } from '../../core/segments/condition.ts'
+import { listLeaves, type SegmentCondition } from '../../core/segments/condition.ts'
 import { toRule, type Rule } from '../../core/segments/rule.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { findCampaignsById } from '../campaigns/campaigns.ts'
 import { suppressionRows } from '../senders/suppressions.ts'
 import type { Store } from '../store.ts'
 import { firstCustomerId } from '../users/user-identities.ts'
-import { skipUsersAfter, userRows } from '../users/users.ts'
-import { hasStatus, ruleSql, userAttribute, USER_ID } from './rule-sql.ts'
+import { userRows } from '../users/users.ts'
+import { hasRow, hasStatus, ruleSql, userAttribute, USER_ID } from './rule-sql.ts'
 
 /** What to find. The condition names no segments (`resolveCondition`). */
 export interface MatchSearch {
@@ -83,7 +82,7 @@ export async function countMatches(store: Store, slice: MatchSlice): Promise<Mat
     .clearSelect()
     .select(sql.lit(1).as('one'))
     .where('suppression.email_key', '=', emailKey)
-  const isSendable = sql`case when ${emailKey} is null then 0 when ${isOptedIn} and not exists ${suppressed} then 1 else 0 end`
+  const isSendable = sql`case when ${emailKey} is null then 0 when ${isOptedIn} and not ${hasRow(suppressed)} then 1 else 0 end`
   const counted = await matching
     .select(({ fn }) => [fn.countAll<number>().as('users'), fn.count<number>('user.email_key').as('addresses')])
     .select(sql<number>`coalesce(sum(${isSendable}), 0)`.as('sendable'))
@@ -102,10 +101,16 @@ export async function prepareRule(store: Store, { workspace, condition, now }: M
 /** The statement that every question above narrows further. */
 async function matchingUsers(store: Store, { after, max, ...search }: MatchSlice) {
   const rule = await prepareRule(store, search)
-  const last = await skipUsersAfter(store, search.workspace.id, { after, count: max })
-  let users = userRows(store).where('user.workspace_id', '=', search.workspace.id).where('user.id', '>', after)
-  if (last !== undefined) users = users.where('user.id', '<=', last)
+  const later = userRows(store).where('user.workspace_id', '=', search.workspace.id).where('user.id', '>', after)
+  const last = await lastOf(later, max)
+  const users = last === undefined ? later : later.where('user.id', '<=', last)
   return { matching: users.where('user.merged_into', 'is', null).where(ruleSql(store, rule)), next: last }
+}
+
+/** The id of the last user of a slice, merged ones included; undefined if fewer are left. Reads only the index. */
+async function lastOf(later: ReturnType<typeof userRows>, max: number): Promise<number | undefined> {
+  const ids = later.select('user.id').orderBy('user.id').limit(1)
+  return (await ids.offset(max - 1).executeTakeFirst())?.id
 }
 
 function toText(json: string | null): string | null {

@@ -1,10 +1,10 @@
 // The conditions of segments in SQL, over the table of users as `user`. Each expression is true or false, never null.
-import { sql, type RawBuilder } from 'kysely'
+import { sql, type Expression, type RawBuilder } from 'kysely'
 import { assertNever } from '../../core/app-error.ts'
 import { NESTING_MAX } from '../../core/attributes.ts'
 import type { CampaignRule, CreatedRule, EventRule, LeafRule, Rule } from '../../core/segments/rule.ts'
 import type { OptInStatus } from '../../core/users/preference.ts'
-import { messageEventsOf } from '../campaigns/message-events.ts'
+import { messageEventRows } from '../campaigns/message-events.ts'
 import type { Store } from '../store.ts'
 import { eventRows } from '../users/events.ts'
 import { preferenceRows } from '../users/preferences.ts'
@@ -79,12 +79,20 @@ function firstOf(ways: readonly RawBuilder<unknown>[]): RawBuilder<unknown> {
 function hasEvents(store: Store, { min, max, ...rule }: EventRule): Verdict {
   const own = matchingEvents(store, rule).where('event.user_id', '=', USER_ID)
   const ofMerged = matchingEvents(store, rule).where('event.user_id', 'in', mergedIdsOf(store, USER_ID))
-  const hasAny = sql<boolean>`(exists ${own} or exists ${ofMerged})`
+  const hasAny = hasRow(own.unionAll(ofMerged).limit(1))
   if (max === 0) return sql`(not ${hasAny})`
   if (min === 1 && max === Infinity) return hasAny
   const enough = own.unionAll(ofMerged).limit(max === Infinity ? min : max + 1)
   const count = store.query.selectFrom(enough.as('counted')).select(sql`count(*)`.as('count'))
   return max === Infinity ? sql`(${count} >= ${min})` : sql`(${count} between ${min} and ${max})`
+}
+
+/**
+ * Whether a subquery that selects 1 has a row. `exists` would let PostgreSQL read the whole table into a hash for each slice, instead
+ * of looking up a few rows for each user.
+ */
+export function hasRow(query: Expression<unknown>): Verdict {
+  return sql`(coalesce(${query}, 0) = 1)`
 }
 
 function matchingEvents(store: Store, { action, from, until, where }: Omit<EventRule, 'min' | 'max'>) {
@@ -100,7 +108,7 @@ function matchingEvents(store: Store, { action, from, until, where }: Omit<Event
 function hasMessage(store: Store, { campaign, did, from }: CampaignRule): Verdict {
   if (campaign === undefined) return NOBODY
   const customers = sql`${customerNumbersOf(store, USER_ID)}`
-  return sql`exists ${messageEventsOf(store, customers, { campaign, kind: did, from })}`
+  return hasRow(messageEventRows(store, customers, { campaign, kind: did, from }).limit(1))
 }
 
 function isCreatedIn({ before, after }: CreatedRule): Verdict {
@@ -126,5 +134,5 @@ function hasDecision(store: Store, category: string, is: boolean | 'never_asked'
     .select(sql.lit(1).as('one'))
     .where('preference.user_id', '=', USER_ID)
     .where(store.meetsTest(decision, test))
-  return is === 'never_asked' ? sql`(not exists ${found})` : sql`exists ${found}`
+  return is === 'never_asked' ? sql`(not ${hasRow(found)})` : hasRow(found)
 }

@@ -160,21 +160,6 @@ export function mergedIdsOf({ query }: Store, survivor: RawBuilder<number>) {
   return query.selectFrom('users as merged').select('merged.id').where('merged.merged_into', '=', survivor)
 }
 
-/** The id that is `count` users after `after`, merged ones included; undefined if there are fewer. Reads only the index. */
-export async function skipUsersAfter(
-  { query }: Store,
-  workspaceId: string,
-  { after, count }: { readonly after: number; readonly count: number },
-): Promise<number | undefined> {
-  const later = query.selectFrom('users').select('id').where('workspace_id', '=', workspaceId).where('id', '>', after)
-  const row = await later
-    .orderBy('id')
-    .limit(1)
-    .offset(count - 1)
-    .executeTakeFirst()
-  return row?.id
-}
-
 /** The oldest user with an address; undefined if there is none. */
 export async function findUserByEmail(
   { query }: Store,

@@ -11,8 +11,8 @@ import { findPerson } from '../../../src/store/segments/find-person.ts'
 import { countMatches, listMatches, prepareRule, type MatchSearch } from '../../../src/store/segments/matches.ts'
 import type { Database, Store } from '../../../src/store/store.ts'
 import { findUsers } from '../../../src/store/users/users.ts'
-import { CAMPAIGNS, CATEGORIES, madeCondition, madeUser, NOW } from '../../support/segment-arbitraries.ts'
-import { storePeople } from '../../support/stored-people.ts'
+import { CAMPAIGNS, CATEGORIES, madeCondition, madeUser, NOW } from '../../support/segments/segment-arbitraries.ts'
+import { storePeople } from '../../support/segments/stored-people.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
 const RUNS = 30

@@ -1,9 +1,9 @@
 // Random people and random conditions for tests of segments. Names and values come from small pools, so that they often meet.
 import fc from 'fast-check'
-import { toJsonNumber } from '../../src/core/json/exact-number.ts'
-import type { Condition } from '../../src/core/campaigns/goal.ts'
-import type { SegmentCondition } from '../../src/core/segments/condition.ts'
-import { OPT_IN_STATUSES, type Preference } from '../../src/core/users/preference.ts'
+import { toJsonNumber } from '../../../src/core/json/exact-number.ts'
+import type { Condition } from '../../../src/core/campaigns/goal.ts'
+import type { SegmentCondition } from '../../../src/core/segments/condition.ts'
+import { OPT_IN_STATUSES, type Preference } from '../../../src/core/users/preference.ts'
 
 export const NOW = Date.parse('2026-05-20T12:00:00Z')
 const DAY = 24 * 60 * 60 * 1000

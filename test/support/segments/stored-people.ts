@@ -1,12 +1,12 @@
 // Stores made-up people with their facts, and returns them as the predicate of segments sees them.
-import type { Person, PersonMessage } from '../../src/core/segments/holds-for.ts'
-import { CUSTOMER_ID } from '../../src/core/users/user.ts'
-import { addMessageEvents } from '../../src/store/campaigns/message-events.ts'
-import type { Store } from '../../src/store/store.ts'
-import { addEvents } from '../../src/store/users/events.ts'
-import { removePreferences, savePreferences } from '../../src/store/users/preferences.ts'
-import { addIdentities } from '../../src/store/users/user-identities.ts'
-import { mergeUsers, saveUsers } from '../../src/store/users/users.ts'
+import type { Person, PersonMessage } from '../../../src/core/segments/holds-for.ts'
+import { CUSTOMER_ID } from '../../../src/core/users/user.ts'
+import { addMessageEvents } from '../../../src/store/campaigns/message-events.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { addEvents } from '../../../src/store/users/events.ts'
+import { removePreferences, savePreferences } from '../../../src/store/users/preferences.ts'
+import { addIdentities } from '../../../src/store/users/user-identities.ts'
+import { mergeUsers, saveUsers } from '../../../src/store/users/users.ts'
 import type { MadeUser } from './segment-arbitraries.ts'
 
 export interface PeopleOrder {
