@@ -12,6 +12,11 @@ function fieldsOf(condition: unknown, settings: Parameters<typeof conditionFault
   return conditionFaults(condition, 'where', settings).map(({ field }) => field)
 }
 
+/** A list of the same value. */
+function repeated<Value>(value: Value, length: number): Value[] {
+  return Array.from({ length }, () => value)
+}
+
 function nested(levels: number): unknown {
   return levels === 0 ? PLAN : { not: nested(levels - 1) }
 }
@@ -26,7 +31,7 @@ const attribute = (operator: string, value?: unknown) => ({
 describe('A condition', () => {
   const accepted: [what: string, condition: unknown][] = [
     ['as deep as allowed', nested(DEPTH_MAX)],
-    ['with as many leaves as allowed', { any: Array(LEAVES_MAX).fill(PLAN) }],
+    ['with as many leaves as allowed', { any: repeated(PLAN, LEAVES_MAX) }],
     ['on any JSON value', attribute('is', { list: [1, null] })],
     ['on as many values as allowed', attribute('is_one_of', Array(VALUES_MAX).fill('a'))],
     ['on a date', attribute('before', '1962-02-28')],
@@ -54,7 +59,7 @@ describe('A condition', () => {
     ['with an empty list', { all: [] }, ['where.all']],
     ['with a part that is a text', { any: ['s'] }, ['where.any[0]']],
     ['nested too deep', { all: [nested(DEPTH_MAX)] }, [`where.all[0]${'.not'.repeat(DEPTH_MAX - 1)}`]],
-    ['with too many leaves', { all: [{ any: Array(LEAVES_MAX).fill(PLAN) }, PLAN] }, ['where']],
+    ['with too many leaves', { all: [{ any: repeated(PLAN, LEAVES_MAX) }, PLAN] }, ['where']],
     ['with an unknown operator', attribute('like', 'a'), ['where.operator']],
     ['without an attribute', { attribute: '', operator: 'exists' }, ['where.attribute']],
     ['without a value', { all: [PLAN, attribute('is')] }, ['where.all[1].value']],
@@ -117,7 +122,7 @@ describe('A condition', () => {
   })
 
   it('of very many leaves names no more faults than a response has', () => {
-    const wide = { any: Array(LEAVES_MAX).fill({ any: Array(LEAVES_MAX).fill({ any: Array(LEAVES_MAX).fill({}) }) }) }
+    const wide = { any: repeated({ any: repeated({ any: repeated({}, LEAVES_MAX) }, LEAVES_MAX) }, LEAVES_MAX) }
     expect(fieldsOf(wide).length).toBeLessThanOrEqual(1_000)
   })
 })

@@ -6,6 +6,11 @@ import { EXPANDED_LEAVES_MAX, expandSegments } from '../../../src/core/segments/
 const PLAN: SegmentCondition = { attribute: 'plan', operator: 'exists' }
 const CITY: SegmentCondition = { attribute: 'city', operator: 'exists' }
 
+/** A list of the same value. */
+function repeated<Value>(value: Value, length: number): Value[] {
+  return Array.from({ length }, () => value)
+}
+
 function expand(condition: SegmentCondition, segments: Record<string, SegmentCondition>, self?: string) {
   return expandSegments(condition, 'where', { segments: new Map(Object.entries(segments)), self })
 }
@@ -45,7 +50,7 @@ describe('A segment in a condition', () => {
   })
 
   it('adds its conditions to the limit', () => {
-    const half: SegmentCondition = { any: Array<SegmentCondition>(EXPANDED_LEAVES_MAX / 2).fill(PLAN) }
+    const half: SegmentCondition = { any: repeated(PLAN, EXPANDED_LEAVES_MAX / 2) }
     const twice: SegmentCondition = { all: [{ segment: 'half' }, { segment: 'half' }] }
     expect(expand(twice, { half }).faults).toEqual([])
     expect(expand({ all: [twice, PLAN] }, { half }).faults.map(({ field }) => field)).toEqual(['where'])

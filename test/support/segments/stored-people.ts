@@ -60,16 +60,32 @@ async function storeUser(store: Store, user: NumberedUser, { workspaceId, campai
   await addEvents(
     store,
     user.events.map((event, index) => ({
-      ...{ id: id * 10 + index, workspaceId, userId: id, givenId: null, platform: null, appVersion: null },
-      ...{ deviceId: null, ip: null, projectCode: null, receivedAt: 1 },
-      ...{ action: event.action, time: event.time, attributes: JSON.stringify(event.attributes) },
+      id: id * 10 + index,
+      workspaceId,
+      userId: id,
+      givenId: null,
+      platform: null,
+      appVersion: null,
+      deviceId: null,
+      ip: null,
+      projectCode: null,
+      receivedAt: 1,
+      action: event.action,
+      time: event.time,
+      attributes: JSON.stringify(event.attributes),
     })),
   )
   await addMessageEvents(
     store,
     messagesOf(user).map((message, index) => ({
-      ...{ customer: numbers.at(-1) as number, kind: message.kind, time: message.time, platform: 'EMAIL' },
-      ...{ campaign: campaigns.get(message.campaign) as number, device: 'd', messageId: `m${index}`, reason: null },
+      customer: numbers.at(-1) as number,
+      kind: message.kind,
+      time: message.time,
+      platform: 'EMAIL',
+      campaign: campaigns.get(message.campaign) as number,
+      device: 'd',
+      messageId: `m${index}`,
+      reason: null,
     })),
   )
   if (preference.updatedAt !== null) await savePreferences(store, [{ userId: id, preference, lastChange: 1 }], [])
