@@ -11,6 +11,7 @@ import { moveCommand } from './move/move-command.ts'
 import { parkedCommands } from './parked-commands.ts'
 import { senderCommands } from './senders/sender-commands.ts'
 import { serveCommand } from './serve-command.ts'
+import { suppressionCommands } from './senders/suppression-commands.ts'
 import { statisticsCommands } from './statistics-commands.ts'
 import { workspaceCommands } from './workspaces/workspace-commands.ts'
 
@@ -22,6 +23,7 @@ export const COMMANDS: readonly Command[] = [
   ...senderCommands,
   importCommand,
   ...campaignCommands,
+  ...suppressionCommands,
   ...statisticsCommands,
   ...parkedCommands,
   ...logCommands,

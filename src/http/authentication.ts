@@ -20,6 +20,8 @@ const NO_HASHES: KeyHashes = { data: '0'.repeat(64), reports: '0'.repeat(64) }
 /** The message of every failure. */
 const CREDENTIALS_NEEDED =
   'The Authorization header is missing or wrong. Send "Basic", a space, and the base64 of id:key, a workspace id and one of its API keys.'
+const WORKSPACE_NEEDED = 'The path names no workspace of this server.'
+const NO_CREDENTIAL: Credential = { kind: 'none' }
 /** Not a workspace id, so that none is found. */
 const NO_WORKSPACE_ID = ' '
 
@@ -36,6 +38,12 @@ export interface Attempt {
   readonly isTried: boolean
 }
 
+/** How a caller is looked for in the cache, and what the refusal says. */
+interface Search extends Pick<Attempt, 'isTried'> {
+  readonly find: () => Caller | undefined
+  readonly needed: string
+}
+
 export class Authentication {
   readonly #registry: WorkspaceRegistry
   readonly #failures = new FailureCount()
@@ -49,7 +57,20 @@ export class Authentication {
    * passes, and then the address is not needed.
    */
   async authenticate(attempt: Attempt, address: () => string, now: number): Promise<Caller> {
-    return toCaller(this.#registry.get(attempt.user), attempt.keyHash) ?? this.#askAgain(attempt, address, now)
+    const find = () => toCaller(this.#registry.get(attempt.user), attempt.keyHash)
+    return find() ?? this.#askAgain({ find, isTried: attempt.isTried, needed: CREDENTIALS_NEEDED }, address, now)
+  }
+
+  /**
+   * The caller of an operation that needs no key: nobody, in the workspace that the path names. Rejects as `authenticate` if there is
+   * no such workspace, so that workspaces cannot be guessed faster than keys.
+   */
+  async admitWithoutKey(workspaceId: string, address: () => string, now: number): Promise<Caller> {
+    const find = () => {
+      const stored = this.#registry.get(workspaceId)
+      return stored && { workspace: stored.workspace, credential: NO_CREDENTIAL }
+    }
+    return find() ?? this.#askAgain({ find, isTried: true, needed: WORKSPACE_NEEDED }, address, now)
   }
 
   /** Whether the key is right according to the cache. A newer key may be right although this returns false. */
@@ -68,14 +89,14 @@ export class Authentication {
    * failures take equally long. An address that failed too often causes no query: its attempts wait for the next one of the timer.
    * At most one attempt waits for each connection.
    */
-  async #askAgain({ user, keyHash, isTried }: Attempt, address: () => string, now: number): Promise<Caller> {
+  async #askAgain({ find, isTried, needed }: Search, address: () => string, now: number): Promise<Caller> {
     const blockedSeconds = isTried ? this.#failures.blockedSeconds(address(), now) : undefined
     await (blockedSeconds === undefined ? this.#registry.refreshShared() : this.#registry.awaitRefresh())
-    const caller = toCaller(this.#registry.get(user), keyHash)
+    const caller = find()
     if (caller) return caller
     const retryAfterSeconds = blockedSeconds ?? (isTried ? this.#failures.add(address(), now) : undefined)
     if (retryAfterSeconds === undefined) {
-      throw new AppError('unauthorized', CREDENTIALS_NEEDED)
+      throw new AppError('unauthorized', needed)
     }
     throw rateLimited('Too many failed attempts from this address.', retryAfterSeconds)
   }

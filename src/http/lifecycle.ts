@@ -2,7 +2,7 @@
 // limit, media type, size, JSON, fields. Track Events takes its limit after the JSON, because its units are its events. It must not
 // know how a request travels: it sees a RequestContext, never Fastify or a socket.
 import { AppError, callerLeft, invalidRequest, type Fault } from '../core/app-error.ts'
-import { isSufficient } from '../core/accounts/credential.ts'
+import { isKeyless, isSufficient } from '../core/accounts/credential.ts'
 import {
   BODY_BYTES_MAX,
   type Operation,
@@ -56,8 +56,7 @@ export async function admit(context: RequestContext, { operation, lifecycle }: R
   const now = parts.clock()
   context.receivedAt = now
   if (readiness.loss) throw readiness.loss
-  context.attempt ??= readBasic(context.headers.authorization)
-  const caller = await authentication.authenticate(context.attempt, () => context.callerAddress(), now)
+  const caller = await findCaller(context, operation, { authentication, now })
   context.caller = caller
   const refusal = refusalOf(context, caller, operation)
   if (refusal) {
@@ -66,6 +65,25 @@ export async function admit(context: RequestContext, { operation, lifecycle }: R
   }
   // If the units depend on the body, they are taken after it is read.
   if (!operation.limitUnits) await takeLimit(context, operation, 1, lifecycle)
+}
+
+/** Without a key, where the operation needs none, the workspace of the path is the caller's. */
+function findCaller(
+  context: RequestContext,
+  { requires }: Operation,
+  { authentication, now }: Pick<LifecycleParts, 'authentication'> & { readonly now: number },
+): Promise<Caller> {
+  const address = () => context.callerAddress()
+  const hasKey = requires !== 'signature' && context.headers.authorization !== undefined
+  if (isKeyless(requires) && !hasKey) {
+    return authentication.admitWithoutKey(workspaceInPath(context) ?? '', address, now)
+  }
+  context.attempt ??= readBasic(context.headers.authorization)
+  return authentication.authenticate(context.attempt, address, now)
+}
+
+function workspaceInPath({ params }: RequestContext): string | undefined {
+  return (params as Readonly<Record<string, string | undefined>>)['Workspace_ID']
 }
 
 function refusalOf(
@@ -77,7 +95,7 @@ function refusalOf(
   if (!isSufficient(credential, operation.requires)) {
     return new AppError('forbidden', `This operation needs the key of the tile "${operation.requires}".`)
   }
-  const inPath = (context.params as Record<string, unknown>)['Workspace_ID']
+  const inPath = workspaceInPath(context)
   if (inPath !== undefined && inPath !== workspace.id) {
     const details = [{ field: 'path.Workspace_ID', problem: 'must be the workspace of the Authorization header' }]
     return new AppError('forbidden', 'The path names a different workspace than the Authorization header.', details)

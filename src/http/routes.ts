@@ -3,7 +3,7 @@
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { AppError } from '../core/app-error.ts'
-import { LINES_TYPE, LineStream } from '../operations/exports/line-stream.ts'
+import { LineStream } from '../operations/exports/line-stream.ts'
 import { JsonText } from '../operations/json-text.ts'
 import type { Operation } from '../operations/operation.ts'
 import { liveStreamOf, streamOf } from './answers/answer-stream.ts'
@@ -124,10 +124,10 @@ function preparePayload(
 }
 
 /** Streams lines while they are read. An error cuts the connection, because the status is already sent. */
-function streamLive(reply: FastifyReply, { pieces, close }: LineStream): Readable {
+function streamLive(reply: FastifyReply, { pieces, close, type }: LineStream): Readable {
   if (reply.raw.closed) close()
   else reply.raw.once('close', close)
-  reply.header('content-type', `${LINES_TYPE}; charset=utf-8`)
+  reply.header('content-type', `${type}; charset=utf-8`)
   return liveStreamOf(pieces)
 }
 

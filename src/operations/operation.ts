@@ -55,7 +55,7 @@ export interface Parts {
 /** A request that passed the checks of the lifecycle: authenticated, within its limits, its fields valid. */
 export interface OperationRequest<Path, Query, Body> {
   readonly workspace: Workspace
-  /** The caller authenticated with it. */
+  /** The caller authenticated with it; `none` where the operation needs no key. */
   readonly credential: Credential
   readonly requestId: string
   /** When the server received it. */
@@ -150,6 +150,8 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly successStatus: 200 | 201 | 204
   /** The media type of a response that is no JSON; `output` is then the schema of each of its lines. */
   readonly outputType?: string
+  /** A media type in which the response comes if the client asks for it by Accept, with an example. */
+  readonly otherOutput?: { readonly type: string; readonly example: string }
   /** Null with 204. */
   readonly output: TSchema | null
   /** An example of the response, if one generated from the schema would be too large to read. */

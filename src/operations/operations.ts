@@ -1,6 +1,7 @@
 // The list of all operations. Routes, validation, limits, the OpenAPI document and the reference page are derived from it.
 import { activateCouponList } from './coupons/activate-coupon-list.ts'
 import { addCoupons } from './coupons/add-coupons.ts'
+import { addSuppression } from './suppressions/add-suppression.ts'
 import { archiveCampaign } from './campaigns/archive-campaign.ts'
 import { archiveCouponList } from './coupons/archive-coupon-list.ts'
 import { archiveTemplate } from './templates/archive-template.ts'
@@ -32,11 +33,13 @@ import { listCoupons } from './coupons/list-coupons.ts'
 import { listMessages } from './delivery/list-messages.ts'
 import { listPreferenceChanges } from './preferences/list-preference-changes.ts'
 import { listRuns } from './delivery/list-runs.ts'
+import { listSuppressions } from './suppressions/list-suppressions.ts'
 import { listUsers } from './users/list-users.ts'
 import { listUserEvents } from './events/list-user-events.ts'
 import type { Operation } from './operation.ts'
 import { pauseCampaign } from './delivery/pause-campaign.ts'
 import { readPreferences } from './preferences/read-preferences.ts'
+import { removeSuppression } from './suppressions/remove-suppression.ts'
 import { reportAudience } from './campaigns/report-audience.ts'
 import { reportMessageEvents } from './campaigns/report-message-events.ts'
 import { restoreCampaign } from './campaigns/restore-campaign.ts'
@@ -128,4 +131,7 @@ export const OPERATIONS: readonly Operation[] = [
   deleteSegment,
   countSegment,
   explainSegment,
+  listSuppressions,
+  addSuppression,
+  removeSuppression,
 ]

@@ -62,7 +62,7 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
     return server.call<AcceptedBody>(method, pathOf(operation, as), {
       as,
       body,
-      tile: requires === 'either' ? 'data' : requires,
+      tile: requires === 'reports' ? requires : 'data',
     })
   }
 
@@ -155,7 +155,7 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
         const { method, requires, example, body } = operation
         const options = {
           as: workspace,
-          tile: requires === 'either' ? 'data' : requires,
+          tile: requires === 'reports' ? requires : 'data',
           ...(body && { body: example }),
         } as const
         const answer = await server.call(method, `${path}?${query}`, options)

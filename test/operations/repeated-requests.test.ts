@@ -26,7 +26,7 @@ interface Call {
 interface Case {
   readonly operation: string
   /** The table that gets `rows` rows by one request; undefined if the request goes through the log. */
-  readonly table?: 'templates' | 'template_versions' | 'coupon_lists' | 'coupons' | 'campaigns'
+  readonly table?: 'templates' | 'template_versions' | 'coupon_lists' | 'coupons' | 'campaigns' | 'suppressions'
   readonly rows?: number
   readonly isCsv?: true
   readonly make: (server: TestServer) => Promise<Call>
@@ -46,6 +46,7 @@ const newList = () => {
   const name = `Repeated ${++made}`
   return { name, label: `repeated-${made}`, expires_at: '2199-12-31', created_by: 'anna' }
 }
+const newSuppression = () => ({ email: `repeated-${++made}@example.com` })
 
 /** A repeat of an import goes on where the first request was cut off (`import-people.test.ts`). */
 const OTHER_RULES = ['import_people']
@@ -112,6 +113,18 @@ const CASES: readonly Case[] = [
       tile: 'reports',
       body: campaign('One'),
       other: campaign('Two'),
+    }),
+  },
+  {
+    operation: 'add_suppression',
+    table: 'suppressions',
+    rows: 1,
+    make: async () => ({
+      method: 'POST',
+      path: '/core-services/v1/suppressions',
+      tile: 'reports',
+      body: newSuppression(),
+      other: newSuppression(),
     }),
   },
   {

@@ -1,6 +1,6 @@
 // The OpenAPI 3.1 document, generated from the operations alone, so that it says what the lifecycle checks.
 import { ERROR_CODES, type ErrorCode } from '../../core/app-error.ts'
-import { isSufficient, KEY_TILES } from '../../core/accounts/credential.ts'
+import { isSufficient, KEY_TILES, type Requirement } from '../../core/accounts/credential.ts'
 import { LIMIT_DEFAULTS, type LimitName } from '../../core/workspace.ts'
 import { BODY_BYTES_MAX, type Operation } from '../../operations/operation.ts'
 import { ERROR_STATUS } from '../answers/error-answer.ts'
@@ -105,16 +105,28 @@ function toOperationObject(operation: Operation, url: string, index: number): Js
 }
 
 function toSecurity({ requires }: Operation): JsonObject[] {
+  if (requires === 'signature') return []
   const tiles = KEY_TILES.filter((tile) => isSufficient({ kind: 'key', tile }, requires))
-  return tiles.map((tile) => ({ [KEY_SCHEMES[tile]]: [] }))
+  const keys = tiles.map((tile) => ({ [KEY_SCHEMES[tile]]: [] }))
+  return requires === 'optional' ? [{}, ...keys] : keys
+}
+
+const KEYS: { readonly [requirement in Requirement]: string } = {
+  data: 'of the tile `data`',
+  reports: 'of the tile `reports`',
+  either: 'of either tile',
+  optional: 'not needed',
+  signature: 'none; the signature of the mail service counts',
 }
 
 /** Key, limits and size in words: OpenAPI has no members for them. */
 function boundsOf(operation: Operation): string {
   const { requires, limits, limitUnits, upload } = operation
-  const key = requires === 'either' ? 'of either tile' : `of the tile \`${requires}\``
   const unit = limitUnits ? 'events' : 'requests'
-  const sentences = [`**Key:** ${key}.`, `**Limit:** ${limits.map((name) => toLimit(name, unit)).join(' and ')}.`]
+  const sentences = [
+    `**Key:** ${KEYS[requires]}.`,
+    `**Limit:** ${limits.map((name) => toLimit(name, unit)).join(' and ')}.`,
+  ]
   if (operation.body) sentences.push(`**Body:** at most ${inDigits(operation.bodyBytesMax ?? BODY_BYTES_MAX)} bytes.`)
   if (upload) {
     const types = Object.keys(upload.examples).map((type) => `\`${type}\``)
@@ -176,11 +188,13 @@ function toRequestBody({ body, example, upload }: Operation): JsonObject | undef
   }
 }
 
-function toSuccess({ output, outputExample, outputType = 'application/json', successStatus }: Operation): JsonObject {
+function toSuccess(operation: Operation): JsonObject {
+  const { output, outputExample, outputType = 'application/json', otherOutput, successStatus } = operation
   const headers = { ...REQUEST_ID_HEADER, ...LIMIT_HEADERS }
   if (!output || successStatus === 204) return { description: 'Success, without a body.', headers }
   const content = { schema: toJsonSchema(output), ...(outputExample !== undefined && { example: outputExample }) }
-  return { description: 'Success.', headers, content: { [outputType]: content } }
+  const other = otherOutput && { [otherOutput.type]: { schema: { type: 'string' }, example: otherOutput.example } }
+  return { description: 'Success.', headers, content: { [outputType]: content, ...other } }
 }
 
 function toRefusals(operation: Operation): JsonObject {

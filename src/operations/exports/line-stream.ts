@@ -10,20 +10,22 @@ export class LineStream {
   readonly pieces: AsyncIterable<Uint8Array>
   /** To be called when the response is sent or given up; may be called again. */
   readonly close: () => void
+  readonly type: string
 
-  constructor(pieces: AsyncIterable<Uint8Array>, close: () => void) {
+  constructor(pieces: AsyncIterable<Uint8Array>, close: () => void, type = LINES_TYPE) {
     this.pieces = pieces
     this.close = close
+    this.type = type
   }
 }
 
 /** Streams values as lines, in a slot of the workspace. Throws AppError `unavailable` if no slot is free. */
 export function streamLines(
-  { slots, workspaceId }: { readonly slots: Slots; readonly workspaceId: string },
+  { slots, workspaceId, type }: { readonly slots: Slots; readonly workspaceId: string; readonly type?: string },
   portions: AsyncIterable<readonly string[]>,
 ): LineStream {
   const close = slots.take(workspaceId)
-  return new LineStream(toPieces(portions), close)
+  return new LineStream(toPieces(portions), close, type)
 }
 
 async function* toPieces(portions: AsyncIterable<readonly string[]>): AsyncGenerator<Uint8Array> {

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { AppError, DETAILS_MAX, NO_WARNINGS, type Fault, type Warning } from '../../core/app-error.ts'
 import { changeOptOut, NO_OPT_OUT, refusesAnything } from '../../core/users/address-opt-out.ts'
+import { tileOf } from '../../core/accounts/credential.ts'
 import { memberPath } from '../../core/field-path.ts'
 import {
   changePreference,
@@ -213,7 +214,7 @@ async function change(store: Store, users: readonly NamedPreference[], request: 
   const wanted = toPreferenceRequest(request.body.user_preferences)
   // Read from the store, because the cached settings may lack a new category that the user has just accepted.
   const activeCategories = await findCategories(store, workspace.id)
-  const origin: Pick<PreferenceChange, 'by' | 'ip'> = { by: `key:${credential.tile}`, ip: callerAddress }
+  const origin: Pick<PreferenceChange, 'by' | 'ip'> = { by: `key:${tileOf(credential)}`, ip: callerAddress }
   const recorded = users.map((before) => {
     return recordChange(before, changePreference(before.preference, wanted, { activeCategories, now }), origin)
   })

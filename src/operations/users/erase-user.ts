@@ -1,5 +1,6 @@
 // Erase user: deletes everything that Tidings stores of a person, and keeps the numbers of campaigns.
 import { Type } from 'typebox'
+import { tileOf } from '../../core/accounts/credential.ts'
 import { AppError } from '../../core/app-error.ts'
 import { toIso } from '../../core/time-value.ts'
 import { erasePerson, removeErasedEvents } from '../../statistics/deletions/erase-person.ts'
@@ -76,7 +77,7 @@ async function eraseIn(
   }
   const user = await findNamedUser(query, workspace, { database: store, emailVault })
   if (!user) throw noSuchUser()
-  return erasePerson(store, user, { by: `key:${credential.tile}`, now })
+  return erasePerson(store, user, { by: `key:${tileOf(credential)}`, now })
 }
 
 function isShared(): AppError {
