@@ -30,6 +30,8 @@ import type { LogCommit } from '../log/event-log.ts'
 import { isEmbedded, logPathOf, openLog, openLogReader } from '../log/open-log.ts'
 import { OpenedFiles } from '../jobs/watch-files.ts'
 import { ResponseMemory } from '../operations/response-memory.ts'
+import { fetchText } from '../actions/feedback/services/fetch-text.ts'
+import type { FetchText } from '../actions/feedback/services/webhook.ts'
 import { AppliedEntries } from '../operations/applied-entries.ts'
 import { Freshness } from '../operations/statistics/freshness.ts'
 import { ResponseCache } from '../operations/statistics/response-cache.ts'
@@ -60,6 +62,8 @@ export interface ServeOptions extends StartOptions {
   readonly withPipeline?: boolean
   /** False leaves campaigns to other processes with the role `delivery`. */
   readonly withDelivery?: boolean
+  /** Stands in for the hosts of mail services, for tests. */
+  readonly fetchText?: FetchText
   /** Replaces some of `HTTP_LIMITS`, for tests. */
   readonly httpLimits?: Partial<HttpLimits>
 }
@@ -200,6 +204,7 @@ async function openParts(
     logReader,
     emailVault,
     secretVault,
+    fetchText: options.fetchText ?? fetchText,
     delivery: config.delivery,
     freshness: new Freshness({ database, log, logReader, clock: datingClock }),
     appliedEntries: new AppliedEntries({ database, logReader }),

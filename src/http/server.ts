@@ -283,7 +283,11 @@ function addOperation(app: FastifyInstance, binding: RouteBinding): void {
   // In a scope of its own, so that other operations still refuse these media types with 415.
   app.register(async (scope) => {
     const toRead = { bytesMax: upload.bytesMax, bodies: lifecycle.bodies }
-    for (const type of Object.keys(upload.examples)) scope.addContentTypeParser(type, deferUpload(type, toRead))
+    for (const type of Object.keys(upload.examples)) {
+      // An operation may take JSON as it was sent.
+      scope.removeContentTypeParser(type)
+      scope.addContentTypeParser(type, deferUpload(type, toRead))
+    }
     for (const route of routesOf(binding)) scope.route(route)
   })
 }

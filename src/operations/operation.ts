@@ -13,6 +13,7 @@ import type { ResponseMemory } from './response-memory.ts'
 import type { AppliedEntries } from './applied-entries.ts'
 import type { Freshness } from './statistics/freshness.ts'
 import type { ResponseCache } from './statistics/response-cache.ts'
+import type { FetchText } from '../actions/feedback/services/webhook.ts'
 import type { NameCache } from '../actions/name-cache.ts'
 import type { KeyedQueue } from '../concurrency/keyed-queue.ts'
 import type { Slots } from './slots.ts'
@@ -46,6 +47,8 @@ export interface Parts {
   readonly responseMemory: ResponseMemory
   /** Counts one warning in the metrics. */
   readonly countWarning: (operation: string, kind: WarningKind) => void
+  /** Fetches a small text from a mail service, such as its certificate. */
+  readonly fetchText: FetchText
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   /** The same for entries of the log; see `core/receipt-clock.ts`. */

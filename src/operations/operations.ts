@@ -39,8 +39,10 @@ import { listUserEvents } from './events/list-user-events.ts'
 import type { Operation } from './operation.ts'
 import { pauseCampaign } from './delivery/pause-campaign.ts'
 import { readPreferences } from './preferences/read-preferences.ts'
+import { receiveFeedback } from './feedback/receive-feedback.ts'
 import { removeSuppression } from './suppressions/remove-suppression.ts'
 import { reportAudience } from './campaigns/report-audience.ts'
+import { reportBounce } from './feedback/report-bounce.ts'
 import { reportMessageEvents } from './campaigns/report-message-events.ts'
 import { restoreCampaign } from './campaigns/restore-campaign.ts'
 import { restoreTemplate } from './templates/restore-template.ts'
@@ -134,4 +136,6 @@ export const OPERATIONS: readonly Operation[] = [
   listSuppressions,
   addSuppression,
   removeSuppression,
+  reportBounce,
+  receiveFeedback,
 ]

@@ -58,7 +58,9 @@ export interface TestServer {
   stop(): Promise<void>
 }
 
-export interface StartOptions extends Partial<Pick<ServeOptions, 'withPipeline' | 'withDelivery' | 'diagnostics' | 'httpLimits'>> {
+export interface StartOptions extends Partial<
+  Pick<ServeOptions, 'withPipeline' | 'withDelivery' | 'diagnostics' | 'httpLimits' | 'fetchText'>
+> {
   /** A server whose PostgreSQL this one uses too, as another machine would; this one stops before that one. */
   readonly beside?: TestServer
   /** A store that exists already, perhaps with a workspace. It stays when the server stops. */

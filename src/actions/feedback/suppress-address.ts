@@ -5,7 +5,7 @@ import type { Suppression, SuppressionReason } from '../../core/delivery/suppres
 import { isEmail } from '../../core/users/email-address.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { removeSoftBounces } from '../../store/senders/soft-bounces.ts'
-import { addSuppressions, findSuppressions, removeSuppression } from '../../store/senders/suppressions.ts'
+import { addSuppressions, findSuppressions, deleteSuppression } from '../../store/senders/suppressions.ts'
 import type { Store } from '../../store/store.ts'
 import type { EmailVault } from '../../store/users/email-vault.ts'
 import { toEmailKey } from '../email-protection.ts'
@@ -51,7 +51,7 @@ export async function suppressAddress(store: Store, wanted: AddressToSuppress): 
  */
 export async function liftSuppression(store: Store, workspaceId: string, emailKey: string): Promise<boolean> {
   await removeSoftBounces(store, workspaceId, emailKey)
-  return removeSuppression(store, workspaceId, emailKey)
+  return deleteSuppression(store, workspaceId, emailKey)
 }
 
 /** The address as it is shown; null where only its keyed hash is known. */

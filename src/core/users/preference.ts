@@ -38,10 +38,11 @@ export interface PreferenceRequest {
 }
 
 /**
- * The cause of a change in a proof of consent: an API key, a link in an email, an import, a merge of two users, or an opted-out
+ * The cause of a change in a proof of consent: an API key, a link in an email, a complaint about an email, an import, a merge of two users, or an opted-out
  * address that the user got.
  */
-export type ChangedBy = `key:${KeyTile}` | `link:${string}` | `import:${string}` | 'merge' | 'address'
+export type ChangedBy =
+  `key:${KeyTile}` | `link:${string}` | `complaint:${string}` | `import:${string}` | 'merge' | 'address'
 
 /** One proof of consent. */
 export interface PreferenceChange {

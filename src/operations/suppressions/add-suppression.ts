@@ -22,7 +22,7 @@ export const addSuppression = defineOperation({
     'Suppresses an address: no campaign is sent to it, not even one that is running. Of two reasons the stronger stays, in ' +
     `the order ${SUPPRESSION_REASONS.map((reason) => `\`${reason}\``).join(', ')}; of equal ones the first. Answers with ` +
     'the suppression that is stored then.',
-  group: 'Bounces and complaints',
+  group: 'Suppressions and feedback',
   method: 'POST',
   url: '/core-services/v1/suppressions',
   requires: 'reports',

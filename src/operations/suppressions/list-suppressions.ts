@@ -6,7 +6,7 @@ import { SUPPRESSION_REASONS, type Suppression, type SuppressionReason } from '.
 import type { Workspace } from '../../core/workspace.ts'
 import {
   findSuppressions,
-  listSuppressions as listPage,
+  listSuppressionPage,
   listSuppressionsAfter,
   type SuppressionKey,
 } from '../../store/senders/suppressions.ts'
@@ -40,7 +40,7 @@ export const listSuppressions = defineOperation({
     'Returns the addresses that are not sent to, newest first. Send the `next_before` of a page as `before` to get the next ' +
     `page; it is null on the last one. With \`Accept: ${CSV}\` the response is the whole list, in the order of the addresses, ` +
     'optionally only those with one reason.',
-  group: 'Bounces and complaints',
+  group: 'Suppressions and feedback',
   method: 'GET',
   url: '/core-services/v1/suppressions',
   requires: 'reports',
@@ -98,7 +98,7 @@ async function listJson(store: Store, { workspace, query, vault }: Listing) {
 async function findPage(store: Store, { workspace, query, vault }: Listing, max: number): Promise<Suppression[]> {
   const { email, reason } = query
   const before = query.before === undefined ? undefined : parseCursor(query.before)
-  if (email === undefined) return listPage(store, workspace.id, { reason, before, max })
+  if (email === undefined) return listSuppressionPage(store, workspace.id, { reason, before, max })
   if (before) return []
   const found = [...(await findSuppressions(store, workspace.id, [toEmailKey(workspace, email, vault)])).values()]
   return found.filter((suppression) => reason === undefined || suppression.reason === reason)

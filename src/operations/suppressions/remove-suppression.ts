@@ -12,7 +12,7 @@ export const removeSuppression = defineOperation({
   description:
     'Lifts the suppression of an address. Its soft bounces are forgotten, so that five more must follow before they suppress ' +
     'it again. What the person opted out of stays.',
-  group: 'Bounces and complaints',
+  group: 'Suppressions and feedback',
   method: 'DELETE',
   url: '/core-services/v1/suppressions',
   requires: 'reports',

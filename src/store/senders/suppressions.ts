@@ -73,7 +73,7 @@ export function suppressionRows({ query }: Store, workspaceId: string) {
 export type SuppressionKey = Pick<Suppression, 'since' | 'emailKey'>
 
 /** At most `max` suppressions, newest first, behind the one with the key `before`. */
-export async function listSuppressions(
+export async function listSuppressionPage(
   store: Store,
   workspaceId: string,
   page: {
@@ -160,7 +160,7 @@ function rankOf(column: string) {
 }
 
 /** Whether the address was suppressed. Its soft bounces begin again: see `removeSoftBounces`. */
-export async function removeSuppression(store: Store, workspaceId: string, emailKey: string): Promise<boolean> {
+export async function deleteSuppression(store: Store, workspaceId: string, emailKey: string): Promise<boolean> {
   const deleted = await store.query
     .deleteFrom('suppressions')
     .where('workspace_id', '=', workspaceId)

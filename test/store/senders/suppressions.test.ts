@@ -5,9 +5,9 @@ import { recordSoftBounces, removeSoftBounces } from '../../../src/store/senders
 import {
   addSuppressions,
   findSuppressions,
-  listSuppressions,
+  listSuppressionPage,
   listSuppressionsAfter,
-  removeSuppression,
+  deleteSuppression,
   type SuppressionKey,
 } from '../../../src/store/senders/suppressions.ts'
 import type { Database } from '../../../src/store/store.ts'
@@ -72,7 +72,7 @@ describeEachStore('Suppressions', (kind) => {
   it('belong to one workspace, and can be removed once', async () => {
     const emailKey = 'removed@example.com'
     await add(suppression(emailKey, 'manual'), { ...suppression(emailKey, 'manual'), workspaceId: 'other' })
-    const remove = () => database.write((store) => removeSuppression(store, 'main', emailKey))
+    const remove = () => database.write((store) => deleteSuppression(store, 'main', emailKey))
     expect([await remove(), await remove()]).toEqual([true, false])
     expect((await findSuppressions(database, 'other', [emailKey])).size).toBe(1)
   })
@@ -86,12 +86,12 @@ describeEachStore('Suppressions', (kind) => {
     await add(...rows)
     const listed: Suppression[] = []
     for (let before: SuppressionKey | undefined; ; before = listed.at(-1)) {
-      const page = await listSuppressions(database, 'pages', { before, max: 2 })
+      const page = await listSuppressionPage(database, 'pages', { before, max: 2 })
       if (page.length === 0) break
       listed.push(...page)
     }
     expect(listed).toEqual(rows.toReversed())
-    const some = await listSuppressions(database, 'pages', { reason: 'manual', before: undefined, max: 10 })
+    const some = await listSuppressionPage(database, 'pages', { reason: 'manual', before: undefined, max: 10 })
     expect(some.map(({ reason }) => reason)).toEqual(['manual', 'manual', 'manual'])
     const exported = await listSuppressionsAfter(database, 'pages', { after: 'page-3@example.com', max: 2 })
     expect(exported.map(({ emailKey }) => emailKey)).toEqual(['page-4@example.com', 'page-5@example.com'])
