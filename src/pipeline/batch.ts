@@ -13,6 +13,7 @@ import {
   type ReportedMessage,
 } from '../core/campaigns/report.ts'
 import { factsOf, type DeliveryBody } from '../core/delivery/delivery-entry.ts'
+import { unsubscribeFact, type HitsBody, type LinkHit, type LinkOptInBody } from '../core/delivery/link-entry.ts'
 import { messageOf } from '../core/thrown.ts'
 import { effectiveAttributes } from '../core/users/user-attributes.ts'
 import { toPreferenceRequest, type ImportedRow } from '../core/users/person-row.ts'
@@ -89,31 +90,47 @@ export interface ImportEntry extends EntryBasis {
   readonly activeCategories: ReadonlySet<string>
 }
 
-/** A report about one campaign and many users, of another system or of delivery. */
+/** A decision on a page behind a link in a message. */
+export interface LinkOptIn {
+  readonly body: LinkOptInBody
+  readonly activeCategories: ReadonlySet<string>
+}
+
+/** A report about one campaign and many users, of another system, of delivery or of a link. */
 export interface ReportEntry extends EntryBasis {
-  readonly kind: 'svc_audience' | 'svc_message_events' | 'svc_delivery'
+  readonly kind: 'svc_audience' | 'svc_message_events' | 'svc_delivery' | 'svc_opt_in'
   readonly memberships: readonly ReportedMembership[]
   readonly messages: readonly ReportedMessage[]
   /** Customer id → its subject. */
   readonly subjectOf: ReadonlyMap<string, Subject>
   /** What delivery told of messages, besides the facts. */
   readonly delivery?: DeliveryBody
+  /** Its fact counts only if it changes the person's preferences. */
+  readonly optIn?: LinkOptIn
+}
+
+/** Hits of links and pictures, which name no user until they are judged. */
+export interface HitsEntry extends EntryBasis {
+  readonly kind: 'svc_hits'
+  readonly hits: readonly LinkHit[]
 }
 
 /** An entry whose body has been read. */
-export type ReadEntry = EventsEntry | UserEntry | ImportEntry | ReportEntry
+export type ReadEntry = EventsEntry | UserEntry | ImportEntry | ReportEntry | HitsEntry
 
 /** The chunks of imports in a batch, in the order of the log. */
 export function importsOf({ entries }: Pick<Batch, 'entries'>): ImportEntry[] {
   return entries.filter((read) => read.kind === 'svc_import')
 }
 
+const REPORTS: ReadonlySet<EntryKind> = new Set(['svc_audience', 'svc_message_events', 'svc_delivery', 'svc_opt_in'])
+
 export function isReport(read: ReadEntry): read is ReportEntry {
   return isReportKind(read.kind)
 }
 
 export function isReportKind(kind: EntryKind): kind is ReportEntry['kind'] {
-  return kind === 'svc_audience' || kind === 'svc_message_events' || kind === 'svc_delivery'
+  return REPORTS.has(kind)
 }
 
 /** What delivery told of messages in a batch, in the order of the log. */
@@ -188,8 +205,9 @@ function readEntry(entry: LogEntry, settings: WorkspaceSettings | undefined): Re
     case 'svc_delivery':
       return readDelivery(entry, body as unknown as DeliveryBody, settings)
     case 'svc_hits':
+      return readHits(entry, body as unknown as HitsBody)
     case 'svc_opt_in':
-      throw new Error(`this version cannot read ${entry.kind}`)
+      return readOptIn(entry, body as unknown as LinkOptInBody, settings)
     default:
       return assertNever(entry.kind)
   }
@@ -273,6 +291,18 @@ function readDelivery(entry: LogEntry, body: DeliveryBody, settings: WorkspaceSe
   const subjectOf = readSubjects(entry, [...memberships, ...messages], settings)
   const subjects = [...subjectOf.values()]
   return { kind: 'svc_delivery', entry, subjects, memberships, messages, subjectOf, delivery: body }
+}
+
+function readHits(entry: LogEntry, { hits }: HitsBody): HitsEntry {
+  requireNumbers(hits)
+  return { kind: 'svc_hits', entry, subjects: [], hits }
+}
+
+function readOptIn(entry: LogEntry, body: LinkOptInBody, settings: WorkspaceSettings): ReportEntry {
+  const messages = [unsubscribeFact(body, { campaign: campaignOf(entry), time: entry.receivedAt })]
+  const subjectOf = readSubjects(entry, messages, settings)
+  const optIn = { body, activeCategories: new Set(settings.categories) }
+  return { kind: 'svc_opt_in', entry, subjects: [...subjectOf.values()], memberships: [], messages, subjectOf, optIn }
 }
 
 function campaignOf({ context: { campaign } }: LogEntry): number {

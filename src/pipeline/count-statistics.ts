@@ -15,6 +15,7 @@ import { GoalCatalogs, type GoalCatalog } from '../statistics/goal-catalog.ts'
 import type { Change } from '../statistics/stored-history.ts'
 import { countReported, readReports, storeFacts, withoutExcess, type Report } from './reported-facts.ts'
 import type { ResolvedUsers } from './resolve-users.ts'
+import type { Unsubscribes } from './settle-preferences.ts'
 import type { StoredEvents } from './store-events.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
 
@@ -35,6 +36,8 @@ export interface CountOptions {
 /** The results of earlier steps, and the options of this one. */
 interface CountInput {
   readonly users: ResolvedUsers
+  /** The decisions behind links whose facts count. */
+  readonly unsubscribes: Unsubscribes
   readonly storedEvents: StoredEvents
   readonly options: CountOptions
 }
@@ -51,11 +54,11 @@ export interface CountedFacts {
 export async function countStatistics(
   store: Store,
   batch: Batch,
-  { users, storedEvents, options }: CountInput,
+  { users, unsubscribes, storedEvents, options }: CountInput,
 ): Promise<CountedFacts> {
   const { goalCatalogs = new GoalCatalogs() } = options
   const resolved: ResolvedBatch = { ...batch, ...users, ...storedEvents, goalCatalogs }
-  const reports = readReports(batch, users)
+  const reports = readReports(batch, users, unsubscribes)
   const { sum, excess } = await countBatch(store, resolved, reports)
   const accepted = reports.map((report) => withoutExcess(report, excess))
   const stored = await storeFacts(store, accepted)

@@ -40,6 +40,8 @@ export async function recordReceipts(store: Store, { entries }: Batch, outcomes:
   const told: ToldWarnings[] = []
   let [newEvents, notCounted] = [0, 0]
   for (const read of entries) {
+    // Nobody asks for the receipt of a click.
+    if (read.kind === 'svc_hits') continue
     const count = countNew(read, outcomes)
     const { createdCustomers, warnings } = remarksOnUsers(read, outcomes.users)
     // Those of the answer first.
@@ -85,10 +87,12 @@ function countNew(read: ReadEntry, { storedEvents, countedFacts }: Outcomes): Ev
     }
     case 'track_user':
     case 'svc_import':
+    case 'svc_hits':
       return { sent: 0, fresh: 0, duplicates: 0, notCounted: 0 }
     case 'svc_audience':
     case 'svc_message_events':
-    case 'svc_delivery': {
+    case 'svc_delivery':
+    case 'svc_opt_in': {
       const sent = read.memberships.length + read.messages.length
       const [fresh, notCounted] = [countedFacts.newFacts.get(read) ?? 0, countedFacts.refusedFacts.get(read) ?? 0]
       return { sent, fresh, duplicates: sent - fresh - notCounted, notCounted }

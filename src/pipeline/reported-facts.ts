@@ -15,11 +15,15 @@ export interface Report {
   readonly messages: readonly MessageEvent[]
 }
 
-/** The reports among the entries of a batch whose users are resolved. */
-export function readReports({ entries }: Batch, { customerOf }: ResolvedUsers): Report[] {
+/** The reports among the entries of a batch whose users are resolved. Of decisions behind links, only those that ended something. */
+export function readReports(
+  { entries }: Batch,
+  { customerOf }: ResolvedUsers,
+  unsubscribes: ReadonlySet<ReportEntry>,
+): Report[] {
   const reports: Report[] = []
   for (const read of entries) {
-    if (!isReport(read)) continue
+    if (!isReport(read) || (read.optIn && !unsubscribes.has(read))) continue
     const customerBehind = (customerId: string) => customerOf.get(read.subjectOf.get(customerId) as Subject) as number
     reports.push({
       read,

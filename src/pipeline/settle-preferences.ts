@@ -1,8 +1,11 @@
 // Settles the email preferences of users whom a batch changed, with a proof of each change: merges those of merged users, gives
-// users who get an opted-out address its opt-out ("Opted-out addresses"), and sets those that imports brought. Does all in the order
-// of the log, so that the outcome does not depend on how the log is cut. Proofs of merged users stay under their former ids.
+// users who get an opted-out address its opt-out ("Opted-out addresses"), and sets those that imports and links in messages brought.
+// Does all in the order of the log, so that the outcome does not depend on how the log is cut. Proofs of merged users stay under
+// their former ids.
 import { isDeepStrictEqual } from 'node:util'
+import { messageIdOfRun } from '../core/delivery/delivery-entry.ts'
 import { inheritOptOut, type AddressOptOut } from '../core/users/address-opt-out.ts'
+import { changeByLink } from '../core/users/change-by-link.ts'
 import {
   changeByImport,
   mergePreferences,
@@ -20,7 +23,16 @@ import type { Store } from '../store/store.ts'
 import type { Merge } from '../core/users/merge.ts'
 import { findCategories } from '../store/workspaces/workspaces.ts'
 import type { NewAddress } from './apply-user-attributes.ts'
-import { importsOf, type Batch, type ImportEntry, type ReportedOptIn } from './batch.ts'
+import {
+  importsOf,
+  isReport,
+  type Batch,
+  type ImportEntry,
+  type LinkOptIn,
+  type ReportedOptIn,
+  type ReportEntry,
+  type Subject,
+} from './batch.ts'
 import type { ResolvedUsers } from './resolve-users.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
 import type { NumberedMerge } from './users/identity-graph.ts'
@@ -40,26 +52,39 @@ interface SettleInput {
 /** Chunk of an import → how many of its rows contradicted an opt-out, which was kept. */
 export type KeptOptOuts = ReadonlyMap<ImportEntry, number>
 
-/** Call it after the users and their addresses are stored. Returns the opt-outs that imports contradicted. Throws TooMuchAtOnce. */
-export async function settlePreferences(store: Store, batch: Batch, input: SettleInput): Promise<KeptOptOuts> {
+/** The decisions behind links that ended something. */
+export type Unsubscribes = ReadonlySet<ReportEntry>
+
+export interface SettledPreferences {
+  readonly keptOptOuts: KeptOptOuts
+  readonly unsubscribes: Unsubscribes
+}
+
+const NOTHING_SETTLED: SettledPreferences = { keptOptOuts: new Map(), unsubscribes: new Set() }
+
+/** Call it after the users and their addresses are stored. Throws TooMuchAtOnce. */
+export async function settlePreferences(store: Store, batch: Batch, input: SettleInput): Promise<SettledPreferences> {
   const { merges } = input.users
   const inheritances = await findInheritances(store, input)
   const imported = importedOptIns(batch, input)
-  if (merges.length === 0 && inheritances.length === 0 && imported.length === 0) return new Map()
+  const linked = linkedOptIns(batch, input)
+  const decided = [...imported, ...linked]
+  if (merges.length === 0 && inheritances.length === 0 && decided.length === 0) return NOTHING_SETTLED
   // A concurrent change of preferences has either committed by now, or will find the survivor.
   const inheriting = inheritances.map(({ workspaceId }) => workspaceId)
-  const importing = imported.map(({ chunk }) => chunk.entry.workspaceId)
-  await lockPreferences(store, [...workspacesOfMerges(batch, input), ...inheriting, ...importing])
-  const changed = [...inheritances, ...imported].map(({ userId }) => userId)
+  const deciding = decided.map(({ read }) => read.entry.workspaceId)
+  await lockPreferences(store, [...workspacesOfMerges(batch, input), ...inheriting, ...deciding])
+  const changed = [...inheritances, ...decided].map(({ userId }) => userId)
   const stored = await findPreferences(store, [
     ...new Set([...merges.flatMap(({ from, into }) => [from, into]), ...changed]),
   ])
-  if (stored.size === 0 && changed.length === 0) return new Map()
+  if (stored.size === 0 && changed.length === 0) return NOTHING_SETTLED
   const categories = await findCategoriesOf(store, batch, inheriting)
   const settlement = new Settlement(stored, batch.now)
-  for (const step of inLogOrder(merges, inheritances, imported)) {
+  for (const step of inLogOrder(merges, [...inheritances, ...decided])) {
     if ('optOut' in step) settlement.inherit(step, categories.get(step.workspaceId) as ReadonlySet<string>)
-    else if ('chunk' in step) settlement.import(step)
+    else if ('request' in step) settlement.import(step)
+    else if ('optIn' in step) settlement.decideByLink(step)
     else settlement.merge(step)
   }
   await savePreferences(store, [...stored.values()], settlement.changes)
@@ -67,7 +92,7 @@ export async function settlePreferences(store: Store, batch: Batch, input: Settl
     store,
     merges.map(({ from }) => from),
   )
-  return settlement.keptOptOuts
+  return settlement
 }
 
 /** A user who gets an address with an opt-out. */
@@ -82,18 +107,35 @@ interface Inheritance {
 /** The consent in a row of an import. */
 interface ImportedOptIn {
   readonly number: number
-  readonly chunk: ImportEntry
+  readonly read: ImportEntry
   /** As in `Inheritance`. */
   readonly userId: number
   readonly request: ReportedOptIn['request']
 }
 
 function importedOptIns(batch: Batch, { users: { userAt } }: SettleInput): ImportedOptIn[] {
-  return importsOf(batch).flatMap((chunk) =>
-    chunk.optIns.map(({ subject, request }) => {
-      return { number: subject.number, chunk, userId: userAt.get(subject) as number, request }
+  return importsOf(batch).flatMap((read) =>
+    read.optIns.map(({ subject, request }) => {
+      return { number: subject.number, read, userId: userAt.get(subject) as number, request }
     }),
   )
+}
+
+/** What a person decided on a page behind a link. */
+interface LinkedOptIn {
+  readonly number: number
+  readonly read: ReportEntry
+  /** As in `Inheritance`. */
+  readonly userId: number
+  readonly optIn: LinkOptIn
+}
+
+function linkedOptIns({ entries }: Batch, { users: { userAt } }: SettleInput): LinkedOptIn[] {
+  return entries.filter(isReport).flatMap((read) => {
+    if (!read.optIn) return []
+    const subject = read.subjects[0] as Subject
+    return [{ number: subject.number, read, userId: userAt.get(subject) as number, optIn: read.optIn }]
+  })
 }
 
 /** Locks the new addresses. An opt-out that commits later finds the users who have got them. */
@@ -138,18 +180,18 @@ async function findCategoriesOf(
 }
 
 /** An entry merges its users before it changes their address, and that before their consent. */
-function inLogOrder(
+function inLogOrder<Step extends { readonly number: number }>(
   merges: readonly NumberedMerge[],
-  inheritances: readonly Inheritance[],
-  imported: readonly ImportedOptIn[],
-): (NumberedMerge | Inheritance | ImportedOptIn)[] {
-  return [...merges, ...inheritances, ...imported].toSorted((left, right) => left.number - right.number)
+  others: readonly Step[],
+): (NumberedMerge | Step)[] {
+  return [...merges, ...others].toSorted((left, right) => left.number - right.number)
 }
 
 /** Changes the preferences in `stored`, and collects the proofs. */
-class Settlement {
+class Settlement implements SettledPreferences {
   readonly changes: PreferenceChange[] = []
   readonly keptOptOuts = new Map<ImportEntry, number>()
+  readonly unsubscribes = new Set<ReportEntry>()
   readonly #stored: Map<number, UserPreference>
   readonly #now: number
 
@@ -173,17 +215,24 @@ class Settlement {
     this.#change(before, inheritOptOut(before.preference, optOut, activeCategories), 'address')
   }
 
-  import({ userId, chunk, request }: ImportedOptIn): void {
+  import({ userId, read: chunk, request }: ImportedOptIn): void {
     const { receivedAt, context } = chunk.entry
     const { activeCategories } = chunk
     const before = this.#preferenceOf(userId)
     const { preference, isKept } = changeByImport(before.preference, request, { activeCategories, receivedAt })
     if (isKept) this.keptOptOuts.set(chunk, (this.keptOptOuts.get(chunk) ?? 0) + 1)
     if (!preference) return
-    const origin = { by: `import:${chunk.importId}`, ip: context.ip ?? null } as const
-    const { current, change } = recordChange(before, preference, origin)
-    this.#stored.set(userId, current)
-    this.changes.push(change)
+    this.#record(before, preference, { by: `import:${chunk.importId}`, ip: context.ip ?? null })
+  }
+
+  decideByLink({ userId, read, optIn: { body, activeCategories } }: LinkedOptIn): void {
+    const { receivedAt, context } = read.entry
+    const before = this.#preferenceOf(userId)
+    const changed = changeByLink(before.preference, body.request, { activeCategories, receivedAt })
+    if (!changed) return
+    if (changed.isEnding || body.action === 'unsubscribe') this.unsubscribes.add(read)
+    const by = `link:${messageIdOfRun(body.run, body.message)}` as const
+    this.#record(before, changed.preference, { by, ip: context.ip ?? null })
   }
 
   #preferenceOf(userId: number): UserPreference {
@@ -198,8 +247,12 @@ class Settlement {
       return
     }
     const updatedAt = Math.max(this.#now, after.updatedAt ?? this.#now)
-    const { current, change } = recordChange(before, { ...after, updatedAt }, { by, ip: null })
-    this.#stored.set(userId, current)
+    this.#record(before, { ...after, updatedAt }, { by, ip: null })
+  }
+
+  #record(...recorded: Parameters<typeof recordChange>): void {
+    const { current, change } = recordChange(...recorded)
+    this.#stored.set(current.userId, current)
     this.changes.push(change)
   }
 }

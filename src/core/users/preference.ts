@@ -29,12 +29,15 @@ export const NOTHING_SET: Preference = { status: null, categories: {}, updatedAt
 export interface OptIn {
   readonly status: OptInStatus
   readonly categories: { readonly [name: string]: boolean }
+  /** Absent until it is decided. */
+  readonly tracking?: boolean
 }
 
-/** What a request changes: at least one of the two. */
+/** What a request changes: at least one of the members. */
 export interface PreferenceRequest {
   readonly status?: OptInStatus | undefined
   readonly categories?: { readonly [name: string]: boolean } | undefined
+  readonly tracking?: boolean | undefined
 }
 
 /**
@@ -92,7 +95,7 @@ export function changePreference(
   const categories = { ...before.categories, ...Object.fromEntries(sent) }
   const isRefusal = request.categories !== undefined && leavesNone(categories, activeCategories)
   const status = isRefusal ? 'OPTED_OUT' : request.status
-  const { tracking } = before
+  const tracking = request.tracking === undefined ? before.tracking : ([request.tracking, at] as const)
   return { status: status ? [status, at] : before.status, categories, updatedAt: at, ...(tracking && { tracking }) }
 }
 
@@ -167,11 +170,12 @@ export function recordChange(
 }
 
 /** The preferences as responses show them: with all categories, or only those in `names`. */
-export function toOptIn({ status, categories }: Preference, names?: ReadonlySet<string>): OptIn {
+export function toOptIn({ status, categories, tracking }: Preference, names?: ReadonlySet<string>): OptIn {
   const shown = Object.entries(categories).filter(([name]) => names?.has(name) ?? true)
   return {
     status: status?.[0] ?? 'OPT_IN_PENDING',
     categories: Object.fromEntries(shown.map(([name, [isIn]]) => [name, isIn])),
+    ...(tracking && { tracking: tracking[0] }),
   }
 }
 

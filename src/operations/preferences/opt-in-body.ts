@@ -8,8 +8,11 @@ export const OptInOutput = {
   categories: Type.Record(Type.String(), Type.Boolean(), {
     description: 'Category name → whether the user opted in. A category that was never set is absent.',
   }),
+  tracking: Type.Optional(
+    Type.Boolean({ description: 'Whether opens and clicks may be tracked. Absent until it is set, which allows it.' }),
+  ),
 }
 
-export function toOptInBody({ status, categories }: OptIn) {
-  return { opt_in_status: status, categories }
+export function toOptInBody({ status, categories, tracking }: OptIn) {
+  return { opt_in_status: status, categories, ...(tracking !== undefined && { tracking }) }
 }

@@ -54,6 +54,9 @@ const UserPreferences = Strict({
       description: 'Category name → whether the user opted in. Categories you do not send stay unchanged.',
     }),
   ),
+  tracking: Type.Optional(
+    Type.Boolean({ description: 'Whether opens and clicks in emails may be tracked. May be sent alone.' }),
+  ),
   opt_in_status: Type.Optional(Text(1, WORD_LENGTH_MAX, `One of ${OPT_IN_STATUSES.join(', ')}, in any case.`)),
   channel: Type.Optional(Text(1, WORD_LENGTH_MAX, 'The channel. Only `email`, the default, is supported.')),
 })
@@ -64,12 +67,13 @@ export const updatePreferences = defineOperation({
   summary: 'Update User Email Opt-in Preferences',
   description:
     "Sets a user's email opt-in status and per-category preferences. The change is visible at once. Send `customer_id` " +
-    'or `email_id`, and `opt_in_status` or `categories`. With `email_id`, every user with that address is updated, ' +
+    'or `email_id`, and `opt_in_status`, `categories` or `tracking`. With `email_id`, every user with that address is updated, ' +
     'unless the workspace tokenizes emails: then only `customer_id` counts. Categories must be configured in ' +
     `the workspace. An address with more than ${inDigits(USERS_PER_EMAIL_MAX)} users is rejected with 409. An address ` +
     'with many users may be updated in portions: if the request fails, some may stay updated, and you can retry it. If a ' +
     'request sends `categories` and leaves at least one false and none true, the status becomes `OPTED_OUT` regardless ' +
-    'of `opt_in_status`. An address that is opted out by `email_id` stays opted out for users who get it later. Every change is stored as a proof of consent.',
+    'of `opt_in_status`. An address that is opted out by `email_id` stays opted out for users who get it later. With `tracking: ' +
+    'false`, Tidings puts no picture into the emails of the user and leaves their links as they are. Every change is stored as a proof of consent.',
   group: 'Preferences',
   method: 'PUT',
   url: '/v1.0/opt-in-management/user-preferences',
@@ -225,14 +229,14 @@ async function change(store: Store, users: readonly NamedPreference[], request: 
 
 function toPreferenceRequest(sent: UserPreferences): PreferenceRequest {
   const status = sent.opt_in_status === undefined ? undefined : toOptInStatus(sent.opt_in_status)
-  return { status, categories: sent.categories }
+  return { status, categories: sent.categories, tracking: sent.tracking }
 }
 
 /** Members that the schema refused are present but undefined, and already have a fault. */
 function wordFaults(sent: Partially<UserPreferences>): Fault[] {
   const faults: Fault[] = []
   const { opt_in_status: status, channel } = sent
-  if (!Object.hasOwn(sent, 'opt_in_status') && !Object.hasOwn(sent, 'categories')) {
+  if (!['opt_in_status', 'categories', 'tracking'].some((member) => Object.hasOwn(sent, member))) {
     faults.push(...eitherRequired(PATH, 'opt_in_status', 'categories'))
   }
   if (status !== undefined && !toOptInStatus(status)) {

@@ -1,7 +1,11 @@
 // The table of hits: requests to the links and the picture of messages, as they came. Ten seconds later each is judged: a person, a
 // machine, or the picture proxy of a mail service.
 import { sql } from 'kysely'
+import type { HitKind, LinkHit } from '../../core/delivery/link-entry.ts'
+import type { HitVerdict, RawHit } from '../../core/delivery/judge-hits.ts'
+import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
+import { wantedValues } from '../wanted-values.ts'
 
 interface MessageHitRow {
   /** The position of its entry in the log × `EVENTS_PER_ENTRY_MAX` + its index there. */
@@ -55,4 +59,154 @@ export async function createMessageHits({ query }: Store, { text, integer }: Sql
     .column('at')
     .where(sql.ref('is_told'), '=', sql.lit(0))
     .execute()
+}
+
+const COLUMNS = {
+  id: 'integer',
+  run: 'integer',
+  message: 'integer',
+  kind: 'text',
+  link: 'integer',
+  at: 'integer',
+  ip: 'text',
+  user_agent: 'text',
+  is_automatic: 'integer',
+  is_told: 'integer',
+} as const
+
+/** A hit as it came, and the number it gets. */
+export interface NumberedHit extends LinkHit {
+  readonly id: number
+}
+
+/** Adds hits, not yet judged. */
+export async function addMessageHits(store: Store, hits: readonly NumberedHit[]): Promise<void> {
+  if (hits.length === 0) return
+  const rows = hits.map((hit) => ({ ...hit, is_automatic: Number(hit.is_automatic), is_told: 0 }))
+  await insertRows(store, 'message_hits', { columns: COLUMNS, rows }).execute()
+}
+
+/** A hit with what its judgement depends on. */
+export interface StoredHit extends RawHit {
+  readonly run: number
+  readonly message: number
+}
+
+const JUDGED_COLUMNS = ['id', 'run', 'message', 'kind', 'link', 'at', 'ip', 'user_agent', 'is_automatic'] as const
+
+/** At most `max` hits up to `until` that are not judged, the oldest first. */
+export async function listUnjudgedHits(
+  store: Store,
+  { until, max }: { readonly until: number; readonly max: number },
+): Promise<StoredHit[]> {
+  const rows = await untoldHits(store)
+    .select(JUDGED_COLUMNS)
+    .where('verdict', 'is', null)
+    .where('at', '<=', until)
+    .orderBy('at')
+    .limit(max)
+    .execute()
+  return rows.map(toStoredHit)
+}
+
+/** A message and a period, both ends inclusive. */
+export interface MessagePeriod {
+  readonly run: number
+  readonly message: number
+  readonly since: number
+  readonly until: number
+}
+
+/** The clicks on links of messages in these periods. */
+export async function listClicks(store: Store, periods: readonly MessagePeriod[]): Promise<StoredHit[]> {
+  if (periods.length === 0) return []
+  const columns = { run: 'integer', message: 'integer', since: 'integer', until: 'integer' } as const
+  const rows = await store.query
+    .selectFrom(store.rowsOf('period', columns, periods))
+    .innerJoin('message_hits as hit', (join) =>
+      join.onRef('hit.run', '=', 'period.run').onRef('hit.message', '=', 'period.message'),
+    )
+    .select(JUDGED_COLUMNS.map((column) => `hit.${column}` as const))
+    .where('hit.kind', '=', 'click')
+    .whereRef('hit.at', '>=', 'period.since')
+    .whereRef('hit.at', '<=', 'period.until')
+    .execute()
+  return rows.map(toStoredHit)
+}
+
+export interface JudgedHit {
+  readonly id: number
+  readonly verdict: HitVerdict
+}
+
+/** Stores verdicts. A hit that has one keeps it. */
+export async function saveVerdicts(store: Store, judged: readonly JudgedHit[]): Promise<void> {
+  if (judged.length === 0) return
+  await store.query
+    .updateTable('message_hits')
+    .from(store.rowsOf('judged', { id: 'integer', verdict: 'text' }, judged))
+    .set((set) => ({ verdict: set.ref('judged.verdict') }))
+    .whereRef('message_hits.id', '=', 'judged.id')
+    .where('message_hits.verdict', 'is', null)
+    .execute()
+}
+
+/** A judged hit whose facts the log may lack. */
+export interface UntoldHit extends JudgedHit {
+  readonly run: number
+  readonly message: number
+  readonly kind: HitKind
+  readonly at: number
+}
+
+/** At most `max` such hits, the oldest first. */
+export async function listUntoldHits(store: Store, max: number): Promise<UntoldHit[]> {
+  const rows = await untoldHits(store)
+    .select(['id', 'run', 'message', 'kind', 'at', 'verdict'])
+    .where('verdict', 'is not', null)
+    .orderBy('at')
+    .limit(max)
+    .execute()
+  return rows.map((row) => ({ ...row, kind: row.kind as HitKind, verdict: row.verdict as HitVerdict }))
+}
+
+export async function markHitsTold(store: Store, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return
+  await store.query
+    .updateTable('message_hits')
+    .set({ is_told: 1 })
+    .where('id', 'in', (sub) => sub.selectFrom(wantedValues(store, 'id', 'integer', ids)).select('wanted.id'))
+    .execute()
+}
+
+/** How many hits a transaction deletes. */
+const FORGOTTEN_AT_ONCE = 1_000
+
+/**
+ * Deletes hits from before `before` that were told; true if there may be more. Ids ascend in the order of the log, so it looks only at
+ * the oldest hits, and stops at the first that must stay.
+ */
+export async function forgetHits({ query }: Store, before: number): Promise<boolean> {
+  const oldest = await query
+    .selectFrom('message_hits')
+    .select(['id', 'at', 'is_told'])
+    .orderBy('id')
+    .limit(FORGOTTEN_AT_ONCE)
+    .execute()
+  const stays = oldest.findIndex(({ at, is_told }) => at >= before || is_told === 0)
+  const last = (stays < 0 ? oldest : oldest.slice(0, stays)).at(-1)
+  if (!last) return false
+  await query.deleteFrom('message_hits').where('id', '<=', last.id).execute()
+  return stays < 0 && oldest.length === FORGOTTEN_AT_ONCE
+}
+
+/** Written so that both databases use the index of these hits. */
+function untoldHits({ query }: Store) {
+  return query.selectFrom('message_hits').where('is_told', '=', sql.lit(0))
+}
+
+type JudgedRow = Pick<MessageHitRow, (typeof JUDGED_COLUMNS)[number]>
+
+function toStoredHit({ user_agent: userAgent, is_automatic, kind, ...row }: JudgedRow): StoredHit {
+  return { ...row, kind: kind as HitKind, userAgent, isAutomatic: is_automatic === 1 }
 }
