@@ -16,6 +16,7 @@ import {
   OPERATOR_PATHS,
   UNANSWERED_STATUS,
 } from '../http/operator/operator-routes.ts'
+import { LINK_PATHS } from '../http/links/link-routes.ts'
 import { createHttpServer } from '../http/server.ts'
 import type { WorkspaceRegistry } from '../http/workspace-registry.ts'
 import type { Parts } from '../operations/operation.ts'
@@ -44,7 +45,8 @@ export function createApp(appParts: AppParts): FastifyInstance {
     authentication: new Authentication(registry),
     rateLimits,
     operations: OPERATIONS,
-    operatorPaths: new Map(OPERATOR_PATHS.map((path) => [path, OPERATOR_METHODS])),
+    links: { parts, registry },
+    operatorPaths: new Map([...OPERATOR_PATHS.map((path) => [path, OPERATOR_METHODS] as const), ...LINK_PATHS]),
     exactPaths: EXACT_PATHS,
     diagnostics,
     trustedProxies: config.trustedProxies,

@@ -34,6 +34,7 @@ import { newRequestId } from './requests/request-id.ts'
 import { countUnread, deferJson, deferUnsupported, deferUpload, routesOf } from './routes.ts'
 import { FastPath, type FastOutcome } from './fast-path/fast-path.ts'
 import { UnsentAnswers } from './answers/unsent-answers.ts'
+import { addLinkRoutes, type LinkOptions } from './links/link-routes.ts'
 
 /** How long one request may take to arrive, however steadily it comes. A busy disk slows an upload down. */
 const REQUEST_TIMEOUT_MS = 15 * 60_000
@@ -52,6 +53,8 @@ const SEVERAL_HOSTS = new AppError('invalid_request', 'A request may have only o
 
 export interface HttpOptions extends LifecycleParts {
   readonly operations: readonly Operation[]
+  /** What the links in messages lead to. */
+  readonly links: LinkOptions
   /** Paths without authentication, with their methods. */
   readonly operatorPaths: ReadonlyMap<string, readonly string[]>
   /** Those of them that match only as they are spelt. */
@@ -85,7 +88,8 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const brokenRequests = newBrokenRequests(options)
   const bodies = new ReceivedBodies(limits)
   const pipelined = new PipelinedRequests(limits)
-  const lifecycle: Lifecycle = { ...options, bodies, unsent: new UnsentAnswers(limits) }
+  const unsent = new UnsentAnswers(limits)
+  const lifecycle: Lifecycle = { ...options, bodies, unsent }
   const bindings = options.operations.map((operation) => bindRoute(operation, lifecycle))
   const connections = new Connections(limits, options.diagnostics)
   const onFirstRequest = (socket: Socket) => connections.sawRequest(socket)
@@ -141,6 +145,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   app.setNotFoundHandler((request, reply) => sendError(reply, refuseUnknown(request, reply)))
   reportRequests(app, options.diagnostics)
   for (const binding of bindings) addOperation(app, binding)
+  addLinkRoutes(app, { ...options.links, bodies, unsent })
   const isAwaited = (socket: Socket) => fastPath?.isAwaited(socket) || brokenRequests.isAwaited(socket)
   const closeStalled = () => connections.closeStalled(isAwaited)
   app.addHook('preClose', () => prepareToClose(app.server, { closeStalled, fastPath }, options))

@@ -1,4 +1,4 @@
-// Deletes old log entries, idempotency keys, receipts and imports, and rolls back abandoned uploads, in small transactions between which
+// Deletes old log entries, idempotency keys, receipts, imports and hits of messages, and rolls back abandoned uploads, in small transactions between which
 // other writers get their turn.
 import {
   APPLIED_ENTRIES_KEPT_MS,
@@ -7,15 +7,19 @@ import {
   type LogReader,
   type LogWriter,
 } from '../log/event-log.ts'
+import { DAY_MS } from '../core/time-zone.ts'
 import { cleanAbandonedUploads } from '../actions/clean-coupon-uploads.ts'
 import { findCursor, listPipelineCursors, moveCursor } from '../store/entries/cursors.ts'
 import { forgetAnsweredKeys } from '../store/entries/answered-keys.ts'
 import { forgetReceipts, RECEIPTS_KEPT_MS } from '../store/entries/request-receipts.ts'
+import { forgetHits } from '../store/delivery/message-hits.ts'
 import type { Database } from '../store/store.ts'
 import { forgetImports, IMPORTS_KEPT_MS } from '../store/users/imports.ts'
 import type { Job } from './job.ts'
 
 const FORGET_EVERY_MS = 60_000
+/** How long hits of messages are kept, with addresses and user agents, once their facts are stored. */
+export const HITS_KEPT_MS = 30 * DAY_MS
 /** The cursor of the position up to which entries may be trimmed. */
 const TRIM_CURSOR = 'trim'
 
@@ -60,6 +64,8 @@ async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isS
   while (!isStopping() && (await database.write((store) => forgetReceipts(store, receiptsBefore))));
   const importsBefore = now - IMPORTS_KEPT_MS
   while (!isStopping() && (await database.write((store) => forgetImports(store, importsBefore))));
+  const hitsBefore = now - HITS_KEPT_MS
+  while (!isStopping() && (await database.write((store) => forgetHits(store, hitsBefore))));
   await cleanAbandonedUploads(database, ownNow, isStopping)
 }
 

@@ -6,11 +6,8 @@ import { findDeliveryCategory } from './deliveries.ts'
 import { messageRows } from './messages.ts'
 import { findRunLinks, runRows } from './runs.ts'
 
-export interface LinkedRun {
+export interface LinkedRun extends LinkedCampaign {
   readonly number: number
-  readonly workspaceId: string
-  /** `campaigns.number`. */
-  readonly campaign: number
   /** Null: the campaign has none. */
   readonly category: string | null
   /** Number of a link → its target; Liquid if it differs between people. */
@@ -27,6 +24,23 @@ export async function findLinkedRun(store: Store, number: number): Promise<Linke
   const { workspace_id: workspaceId, campaign } = run
   const category = await findDeliveryCategory(store, campaign)
   return { number, workspaceId, campaign, category, links: await findRunLinks(store, number) }
+}
+
+/** The campaign of a run. */
+export interface LinkedCampaign {
+  readonly workspaceId: string
+  /** `campaigns.number`. */
+  readonly campaign: number
+}
+
+/** Run → its campaign; runs that do not exist are left out. */
+export async function findRunCampaigns(store: Store, numbers: readonly number[]): Promise<Map<number, LinkedCampaign>> {
+  if (numbers.length === 0) return new Map()
+  const rows = await runRows(store)
+    .innerJoin(wantedValues(store, 'number', 'integer', numbers), 'wanted.number', 'run.number')
+    .select(['run.number', 'run.workspace_id', 'run.campaign'])
+    .execute()
+  return new Map(rows.map((row) => [row.number, { workspaceId: row.workspace_id, campaign: row.campaign }]))
 }
 
 /** A message and its person. */
