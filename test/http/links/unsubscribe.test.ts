@@ -1,4 +1,5 @@
 // Unsubscribing by the links of messages over real HTTP, on every store: the page, one click (RFC 8058), and what becomes of both.
+import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { listFactsOf, listHitsOf, storeRun, type SentRun } from '../../support/calls/link-calls.ts'
 import { NO_LIMITS, preferenceCalls, type PreferenceCalls } from '../../support/calls/preference-calls.ts'
@@ -8,6 +9,8 @@ import { startServer, until, type TestServer } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
 
 const ONE_CLICK = new URLSearchParams({ 'List-Unsubscribe': 'One-Click' })
+
+const APPLIED_MS_MAX = 20_000
 
 describeEachStore('Unsubscribing by a link', (kind) => {
   let server: TestServer
@@ -43,6 +46,13 @@ describeEachStore('Unsubscribing by a link', (kind) => {
     return [opt_in_status, categories]
   }
 
+  /** A busy machine may take longer than the answer waits. */
+  const expectOptIn = async (status: string, categories: Readonly<Record<string, boolean>>) => {
+    const isApplied = async () => isDeepStrictEqual(await optIn(), [status, categories])
+    await until('the decision is applied', isApplied, APPLIED_MS_MAX).catch(() => {})
+    expect(await optIn()).toEqual([status, categories])
+  }
+
   /** The facts that somebody unsubscribed from a campaign. */
   const facts = async ({ campaign }: SentRun) => {
     return (await listFactsOf(server.database, campaign)).filter(({ kind: of }) => of === 'unsubscribe')
@@ -76,7 +86,7 @@ describeEachStore('Unsubscribing by a link', (kind) => {
     const run = await sendTo('news')
     const answer = await post(run)
     expect(answer.status).toBe(200)
-    expect(await optIn()).toEqual(['OPTED_IN', { news: false, offers: true }])
+    await expectOptIn('OPTED_IN', { news: false, offers: true })
     const [proof] = await calls.proofsOf(customer)
     expect(proof).toMatchObject({ by: `link:${run.number}-1`, ip: '127.0.0.1' })
     expect(proof?.before.categories).toEqual({ news: true, offers: true })
@@ -85,13 +95,13 @@ describeEachStore('Unsubscribing by a link', (kind) => {
 
   it('ends everything if the campaign has no category', async () => {
     expect((await post(await sendTo(null))).status).toBe(200)
-    expect(await optIn()).toEqual(['OPTED_OUT', { news: true, offers: true }])
+    await expectOptIn('OPTED_OUT', { news: true, offers: true })
   })
 
   it('ends everything with the last category, as Update Preferences does', async () => {
     await calls.set({ customer_id: customer, categories: { offers: false } })
     expect((await post(await sendTo('news'))).status).toBe(200)
-    expect(await optIn()).toEqual(['OPTED_OUT', { news: false, offers: false }])
+    await expectOptIn('OPTED_OUT', { news: false, offers: false })
   })
 
   const multipart = new FormData()
@@ -105,19 +115,19 @@ describeEachStore('Unsubscribing by a link', (kind) => {
   ])('takes a body of %s', async (_what, body, headers) => {
     const run = await sendTo('news')
     expect((await post(run, body, headers)).status).toBe(200)
-    expect(await optIn()).toEqual(['OPTED_IN', { news: false, offers: true }])
+    await expectOptIn('OPTED_IN', { news: false, offers: true })
   })
 
   it('repeats are 200, and neither a second proof nor a second fact', async () => {
     const run = await sendTo('news')
     for (let round = 0; round < 3; round++) expect((await post(run)).status).toBe(200)
     await Promise.all(Array.from({ length: 5 }, () => post(run)))
-    const proofs = await calls.proofsOf(customer)
-    expect(proofs.filter(({ by }) => by.startsWith('link:'))).toHaveLength(1)
     const stored = await until('the fact is stored', async () =>
       (await facts(run)).length > 0 ? facts(run) : undefined,
     )
     expect(stored).toHaveLength(1)
+    const proofs = await calls.proofsOf(customer)
+    expect(proofs.filter(({ by }) => by.startsWith('link:'))).toHaveLength(1)
     expect(stored[0]?.messageId).toBe(`${run.number}-1`)
   })
 
@@ -133,9 +143,10 @@ describeEachStore('Unsubscribing by a link', (kind) => {
   it('lets the person come back, and end it again', async () => {
     const run = await sendTo('news')
     await post(run)
+    await expectOptIn('OPTED_IN', { news: false, offers: true })
     await calls.set({ customer_id: customer, categories: { news: true } })
     await post(run)
-    expect(await optIn()).toEqual(['OPTED_IN', { news: false, offers: true }])
+    await expectOptIn('OPTED_IN', { news: false, offers: true })
   })
 
   it('follows a merge of users', async () => {
@@ -151,7 +162,7 @@ describeEachStore('Unsubscribing by a link', (kind) => {
     const bodies = [customer, younger].map((customer_id) => ({ type: 'customer', customer_id, ...crm, attributes: {} }))
     await trackingOf(server).apply(...bodies)
     expect((await post(run)).status).toBe(200)
-    expect(await optIn()).toEqual(['OPTED_IN', { news: false, offers: true }])
+    await expectOptIn('OPTED_IN', { news: false, offers: true })
   })
 
   it('does nothing for an erased person, who stays erased', async () => {
@@ -167,13 +178,13 @@ describeEachStore('Unsubscribing by a link', (kind) => {
     const run = await sendTo('news')
     const answer = await fetch(server.url + pathOf(run, 0), { method: 'POST', body: ONE_CLICK })
     expect(answer.status).toBe(200)
-    expect(await optIn()).toEqual(['OPTED_IN', { news: true, offers: true }])
+    await expectOptIn('OPTED_IN', { news: true, offers: true })
   })
 
   it('refuses a body that is too large', async () => {
     const run = await sendTo('news')
     expect((await post(run, 'a'.repeat(65 * 1024), { 'content-type': 'text/plain' })).status).toBe(413)
-    expect(await optIn()).toEqual(['OPTED_IN', { news: true, offers: true }])
+    await expectOptIn('OPTED_IN', { news: true, offers: true })
   })
 
   it('speaks the language of the person', async () => {
