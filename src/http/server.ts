@@ -34,7 +34,8 @@ import { newRequestId } from './requests/request-id.ts'
 import { countUnread, deferJson, deferUnsupported, deferUpload, routesOf } from './routes.ts'
 import { FastPath, type FastOutcome } from './fast-path/fast-path.ts'
 import { UnsentAnswers } from './answers/unsent-answers.ts'
-import { addLinkRoutes, type LinkOptions } from './links/link-routes.ts'
+import type { LinkOptions } from './links/link-exchange.ts'
+import { addLinkRoutes } from './links/link-routes.ts'
 
 /** How long one request may take to arrive, however steadily it comes. A busy disk slows an upload down. */
 const REQUEST_TIMEOUT_MS = 15 * 60_000

@@ -21,13 +21,13 @@ form{margin:0}
 fieldset{margin:0 0 1.5em;padding:0;border:0}
 legend{padding:0;margin:0 0 .75em}
 label{display:flex;align-items:center;justify-content:space-between;gap:16px;min-height:52px;padding:10px 2px;border-top:1px solid var(--line);cursor:pointer}
-label:last-child{border-bottom:1px solid var(--line)}
+label:last-of-type{border-bottom:1px solid var(--line)}
 label input{flex:none;appearance:none;width:46px;height:28px;margin:0;border:2px solid var(--quiet);border-radius:14px;background:var(--card);cursor:pointer;position:relative}
 label input::before{content:"";position:absolute;inset-block-start:4px;inset-inline-start:4px;width:16px;height:16px;border-radius:50%;background:var(--quiet)}
 label input:checked{background:var(--accent);border-color:var(--accent)}
 label input:checked::before{inset-inline-start:22px;background:var(--on-accent)}
 button{display:block;width:100%;min-height:48px;padding:10px 20px;border:2px solid var(--accent);border-radius:10px;background:var(--accent);color:var(--on-accent);font:inherit;font-weight:600;cursor:pointer}
-button.quiet{margin-top:12px;background:transparent;color:var(--text);border-color:var(--line);font-weight:400}
+button.quiet{margin-top:12px;background:transparent;color:var(--text);border-color:var(--quiet);font-weight:400}
 a{color:var(--accent)}
 :focus-visible{outline:3px solid var(--accent);outline-offset:3px}
 .note{padding:10px 14px;border-radius:8px;background:var(--good);color:var(--on-good)}

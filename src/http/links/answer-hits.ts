@@ -1,0 +1,58 @@
+// Answers clicks and pictures: leads people on, and records the hit.
+import type { FastifyReply } from 'fastify'
+import { isPersonalTarget, toLocation } from '../../core/links/link-target.ts'
+import { runOnceApplied } from '../../operations/applied-entries.ts'
+import type { Parts } from '../../operations/operation.ts'
+import { findOwnTarget } from '../../store/delivery/linked-messages.ts'
+import { NOTHING_HERE } from '../answers/error-answer.ts'
+import { sendMissing, type Exchange, type LinkContext } from './link-exchange.ts'
+import type { OpenedLink } from './link-reader.ts'
+import { recordHit } from './record-hit.ts'
+
+/** A transparent picture of one pixel. */
+const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+
+export async function followLink(
+  { request, reply, token }: Exchange,
+  { links, parts }: LinkContext,
+): Promise<FastifyReply> {
+  const opened = await links.open(token, 'click')
+  const location = opened && (await findLocation(opened, parts))
+  if (!location) return sendMissing(reply)
+  await recordHit(request, opened, { kind: 'click', ...parts })
+  return reply.code(302).header('location', location).send()
+}
+
+/** Where a link leads; undefined if nowhere on the web. */
+async function findLocation(opened: OpenedLink, parts: Parts): Promise<string | undefined> {
+  const url = opened.run.links.get(opened.link)
+  const target = url !== undefined && isPersonalTarget(url) ? await findPersonalTarget(opened, parts) : url
+  return target === undefined ? undefined : toLocation(target)
+}
+
+/** The pipeline stores it with the attempt to send the message, perhaps after a quick reader clicks. */
+async function findPersonalTarget(
+  { run, message, link }: OpenedLink,
+  { database, appliedEntries }: Parts,
+): Promise<string | undefined> {
+  const key = { run: run.number, number: message }
+  const find = async () => {
+    const target = await findOwnTarget(database, key, link)
+    if (target === undefined) throw NOTHING_HERE
+    return target
+  }
+  return runOnceApplied({ appliedEntries }, find).catch((error: unknown) => {
+    if (error === NOTHING_HERE) return undefined
+    throw error
+  })
+}
+
+/** Always answers with the picture: mail programs would show a missing one to the reader. */
+export async function showPixel(
+  { request, reply, token }: Exchange,
+  { links, parts }: LinkContext,
+): Promise<FastifyReply> {
+  const opened = await links.open(token, 'open').catch(() => undefined)
+  if (opened) await recordHit(request, opened, { kind: 'open', ...parts })
+  return reply.header('content-type', 'image/gif').send(PIXEL)
+}

@@ -1,0 +1,81 @@
+// Answers with the pages on which people unsubscribe, choose emails, and see a message.
+import type { FastifyReply } from 'fastify'
+import { makeToken, type TokenPurpose } from '../../actions/links/link-token.ts'
+import { changeByLink } from '../../core/users/change-by-link.ts'
+import { findCategories } from '../../store/workspaces/workspaces.ts'
+import { decideByLink, findLinkPerson } from './decide-by-link.ts'
+import { readForm, sendMissing, sendPage, type Exchange, type LinkContext } from './link-exchange.ts'
+import type { OpenedLink } from './link-reader.ts'
+import { readPreferenceForm, renderPreferences } from './pages/preference-page.ts'
+import { renderUnsubscribe, renderUnsubscribed } from './pages/unsubscribe-page.ts'
+
+export async function showUnsubscribe({ reply, token }: Exchange, context: LinkContext): Promise<FastifyReply> {
+  const opened = await context.links.open(token, 'unsubscribe')
+  if (!opened) return sendMissing(reply)
+  const { language } = await findLinkPerson(context.parts.database, opened)
+  return sendPage(reply, renderUnsubscribe({ language, ...pageOf(opened, context) }), context)
+}
+
+/**
+ * Every POST with a genuine token unsubscribes, whatever its body holds: a mail service that words the body in another way asks for
+ * the same (RFC 8058), and a person's wish must not fail for it.
+ */
+export async function unsubscribe({ request, reply, token }: Exchange, context: LinkContext): Promise<FastifyReply> {
+  const opened = await context.links.open(token, 'unsubscribe')
+  if (!opened) return sendMissing(reply)
+  await readForm(request, context)
+  const { parts } = context
+  const { language, customerId } = await findLinkPerson(parts.database, opened)
+  const { category } = opened.run
+  const wanted = category === null ? { status: 'OPTED_OUT' as const } : { categories: { [category]: false } }
+  const decision = { action: 'unsubscribe', request: wanted } as const
+  if (customerId !== undefined) await decideByLink(request, opened, { customerId, decision, parts })
+  return sendPage(reply, renderUnsubscribed({ language, ...pageOf(opened, context) }), context)
+}
+
+/** The address is relative: a proxy may serve these routes under a path of its own. */
+function pageOf({ run, message }: OpenedLink, { links }: LinkContext) {
+  const key = links.linkKeyOf(run) ?? ''
+  const purpose: TokenPurpose = 'preferences'
+  return {
+    category: run.category,
+    preferencesUrl: `../p/${makeToken(key, { purpose, run: run.number, message, link: 0 })}`,
+  }
+}
+
+export async function showPreferences({ reply, token }: Exchange, context: LinkContext): Promise<FastifyReply> {
+  const opened = await context.links.open(token, 'preferences')
+  if (!opened) return sendMissing(reply)
+  const { database } = context.parts
+  const { language, preference } = await findLinkPerson(database, opened)
+  const categories = [...(await findCategories(database, opened.run.workspaceId))]
+  return sendPage(reply, renderPreferences({ language, categories, preference, isSaved: false }), context)
+}
+
+export async function changePreferences(
+  { request, reply, token }: Exchange,
+  context: LinkContext,
+): Promise<FastifyReply> {
+  const opened = await context.links.open(token, 'preferences')
+  if (!opened) return sendMissing(reply)
+  const form = await readForm(request, context)
+  const { parts } = context
+  const categories = [...(await findCategories(parts.database, opened.run.workspaceId))]
+  const decision = readPreferenceForm(form, categories)
+  const { language, customerId, preference: before } = await findLinkPerson(parts.database, opened)
+  if (!decision) {
+    return sendPage(reply, renderPreferences({ language, categories, preference: before, isSaved: false }), context)
+  }
+  const decided = { activeCategories: new Set(categories), receivedAt: parts.receiptClock() }
+  if (customerId !== undefined) await decideByLink(request, opened, { customerId, decision, parts })
+  // Shows what the person chose, even if it is not applied yet.
+  const preference = changeByLink(before, decision.request, decided)?.preference ?? before
+  return sendPage(reply, renderPreferences({ language, categories, preference, isSaved: true }), context)
+}
+
+export async function showMessage({ reply, token }: Exchange, context: LinkContext): Promise<FastifyReply> {
+  const opened = await context.links.open(token, 'view')
+  const view = opened && (await context.renderMessage?.(opened.run, opened.message))
+  if (!view) return sendMissing(reply)
+  return sendPage(reply, view.html, { ...context, policy: view.contentSecurityPolicy })
+}
