@@ -89,8 +89,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const brokenRequests = newBrokenRequests(options)
   const bodies = new ReceivedBodies(limits)
   const pipelined = new PipelinedRequests(limits)
-  const unsent = new UnsentAnswers(limits)
-  const lifecycle: Lifecycle = { ...options, bodies, unsent }
+  const lifecycle: Lifecycle = { ...options, bodies, unsent: new UnsentAnswers(limits) }
   const bindings = options.operations.map((operation) => bindRoute(operation, lifecycle))
   const connections = new Connections(limits, options.diagnostics)
   const onFirstRequest = (socket: Socket) => connections.sawRequest(socket)
@@ -146,7 +145,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   app.setNotFoundHandler((request, reply) => sendError(reply, refuseUnknown(request, reply)))
   reportRequests(app, options.diagnostics)
   for (const binding of bindings) addOperation(app, binding)
-  addLinkRoutes(app, { ...options.links, bodies, unsent })
+  addLinkRoutes(app, { ...lifecycle, ...options.links })
   const isAwaited = (socket: Socket) => fastPath?.isAwaited(socket) || brokenRequests.isAwaited(socket)
   const closeStalled = () => connections.closeStalled(isAwaited)
   app.addHook('preClose', () => prepareToClose(app.server, { closeStalled, fastPath }, options))
