@@ -10,6 +10,7 @@ import {
   type HitVerdict,
 } from '../../core/delivery/judge-hits.ts'
 import { EMAIL_PLATFORM, messageIdOfRun } from '../../core/delivery/delivery-entry.ts'
+import type { MachineNetwork } from '../../core/delivery/delivery-config.ts'
 import type { HitKind } from '../../core/delivery/link-entry.ts'
 import type { MessageKind } from '../../core/campaigns/facts.ts'
 import type { MessageReport } from '../../core/campaigns/report.ts'
@@ -29,7 +30,7 @@ import {
   type UntoldHit,
 } from '../../store/delivery/message-hits.ts'
 import type { Database, Store } from '../../store/store.ts'
-import { MachineNetworks, type ListedNetwork } from './machine-networks.ts'
+import { MachineNetworks } from './machine-networks.ts'
 
 /** How often hits are looked at that may be due. */
 const JUDGE_EVERY_MS = 1_000
@@ -38,12 +39,12 @@ const HITS_AT_ONCE = 1_000
 
 export interface JudgingOptions {
   readonly database: Database
-  readonly log: LogWriter
+  readonly log: Pick<LogWriter, 'append'>
   readonly logReader: LogReader
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   /** The operator's list (`MACHINE_NETWORKS`). */
-  readonly machineNetworks: readonly ListedNetwork[]
+  readonly machineNetworks: readonly MachineNetwork[]
 }
 
 /** Judges hits again and again; the returned function stops it, and resolves when no round is running. */
@@ -152,7 +153,7 @@ function factKindsOf(kind: HitKind, verdict: HitVerdict): MessageKind[] {
 }
 
 async function appendReports(
-  log: LogWriter,
+  log: JudgingOptions['log'],
   {
     campaign: { workspaceId, campaign },
     events,

@@ -1,16 +1,7 @@
 // Tells whether an address belongs to a network that the operator lists as one of machines (`MACHINE_NETWORKS`).
 import { BlockList, isIP } from 'node:net'
+import type { MachineNetwork } from '../../core/delivery/delivery-config.ts'
 import type { HitKind } from '../../core/delivery/link-entry.ts'
-
-/** A network, and which of its hits are those of machines. */
-export interface ListedNetwork {
-  readonly address: string
-  /** How many leading bits of an address decide. */
-  readonly prefix: number
-  readonly family: 'ipv4' | 'ipv6'
-  readonly opens: boolean
-  readonly clicks: boolean
-}
 
 /** IPv4 as a socket for both families shows it. */
 const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
@@ -18,7 +9,7 @@ const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
 export class MachineNetworks {
   readonly #lists: Readonly<Record<HitKind, BlockList>> = { open: new BlockList(), click: new BlockList() }
 
-  constructor(networks: readonly ListedNetwork[]) {
+  constructor(networks: readonly MachineNetwork[]) {
     for (const { address, prefix, family, opens, clicks } of networks) {
       if (opens) this.#lists.open.addSubnet(address, prefix, family)
       if (clicks) this.#lists.click.addSubnet(address, prefix, family)

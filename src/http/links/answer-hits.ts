@@ -25,8 +25,10 @@ export async function followLink(
 
 /** Where a link leads; undefined if nowhere on the web. */
 async function findLocation(opened: OpenedLink, parts: Parts): Promise<string | undefined> {
-  const url = opened.run.links.get(opened.link)
-  const target = url !== undefined && isPersonalTarget(url) ? await findPersonalTarget(opened, parts) : url
+  // Targets of a link in a loop have numbers beyond those of the run.
+  const url = opened.run.links[opened.link - 1]
+  const isShared = url !== undefined && !isPersonalTarget(url)
+  const target = isShared ? url : await findPersonalTarget(opened, parts)
   return target === undefined ? undefined : toLocation(target)
 }
 
@@ -35,6 +37,7 @@ async function findPersonalTarget(
   { run, message, link }: OpenedLink,
   { database, appliedEntries }: Parts,
 ): Promise<string | undefined> {
+  if (message === 0) return undefined
   const key = { run: run.number, number: message }
   const find = async () => {
     const target = await findOwnTarget(database, key, link)

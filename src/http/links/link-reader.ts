@@ -26,7 +26,7 @@ export class LinkReader {
     this.#registry = registry
     this.#runs = new LRUCache({
       maxSize: CACHED_LINKS_MAX,
-      sizeCalculation: ({ links }) => links.size + 1,
+      sizeCalculation: ({ links }) => links.length + 1,
       // Requests that ask at the same time share one query.
       fetchMethod: (number) => findLinkedRun(database, number),
     })

@@ -2,16 +2,16 @@
 import { userRows } from '../users/users.ts'
 import type { Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
-import { findDeliveryCategory } from './deliveries.ts'
+import { findDelivery } from './deliveries.ts'
 import { messageRows } from './messages.ts'
-import { findRunLinks, runRows } from './runs.ts'
+import { listRunLinks, runRows } from './runs.ts'
 
 export interface LinkedRun extends LinkedCampaign {
   readonly number: number
   /** Null: the campaign has none. */
   readonly category: string | null
-  /** Number of a link → its target; Liquid if it differs between people. */
-  readonly links: ReadonlyMap<number, string>
+  /** The targets of the links 1, 2, …; Liquid where it differs between people. */
+  readonly links: readonly string[]
 }
 
 /** Undefined if there is no such run. */
@@ -22,8 +22,9 @@ export async function findLinkedRun(store: Store, number: number): Promise<Linke
     .executeTakeFirst()
   if (!run) return undefined
   const { workspace_id: workspaceId, campaign } = run
-  const category = await findDeliveryCategory(store, campaign)
-  return { number, workspaceId, campaign, category, links: await findRunLinks(store, number) }
+  const delivery = await findDelivery(store, campaign)
+  const links = await listRunLinks(store, number)
+  return { number, workspaceId, campaign, category: delivery?.settings.category ?? null, links }
 }
 
 /** The campaign of a run. */

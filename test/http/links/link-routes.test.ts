@@ -26,7 +26,12 @@ describeEachStore('Links of messages', (kind) => {
   })
   afterAll(() => server.stop())
   beforeEach(async () => {
-    const sent = { campaign, links: LINKS, customers: ['c1', 'c2'], targets: { 2: TARGET } }
+    const sent = {
+      campaign,
+      links: LINKS,
+      customers: ['c1', 'c2'],
+      targets: { 2: TARGET, 100_002: `${TARGET}&turn=2` },
+    }
     run = await storeRun(server.database, { workspaceId: server.workspace.id, ...sent })
   })
 
@@ -61,6 +66,8 @@ describeEachStore('Links of messages', (kind) => {
   it('lead each person to a target of their own', async () => {
     const answer = await open(`/c/${run.tokenOf('click', 1, 2)}`)
     expect([answer.status, answer.headers.get('location')]).toEqual([302, TARGET])
+    const repeated = await open(`/c/${run.tokenOf('click', 1, 100_002)}`)
+    expect([repeated.status, repeated.headers.get('location')]).toEqual([302, `${TARGET}&turn=2`])
   })
 
   it('show a picture, which is a hit too', async () => {

@@ -44,12 +44,13 @@ async function storeRunIn(database: Store, sent: RunToSend): Promise<SentRun> {
     .values({ campaign, workspace_id: workspaceId, sender: 1, settings, seed: 'seed', state: 'running' })
     .onConflict((conflict) => conflict.column('campaign').doUpdateSet({ settings }))
     .execute()
-  const content = { phase: 'sending', frozen_through: 0, told_through: 0, without_address: 0, content: '{}' }
+  const progress = { phase: 'sending', last_user: 0, frozen_through: 0, told_through: 0 }
+  const content = { without_address: 0, is_capped: 1, content: '{}' }
   const times = { evaluated_at: 1, started_at: 1 }
   const run = { number, campaign, workspace_id: workspaceId, sender: 1, audience: customers.length }
   await query
     .insertInto('runs')
-    .values({ ...run, ...content, ...times })
+    .values({ ...run, ...progress, ...content, ...times })
     .execute()
   const rows = links.map((url, index) => ({ run: number, number: index + 1, url }))
   if (rows.length > 0) await query.insertInto('run_links').values(rows).execute()
