@@ -13,7 +13,7 @@ import {
   type ReportedMessage,
 } from '../core/campaigns/report.ts'
 import { factsOf, type DeliveryBody } from '../core/delivery/delivery-entry.ts'
-import { unsubscribeFact, type HitsBody, type LinkHit, type LinkOptInBody } from '../core/delivery/link-entry.ts'
+import { unsubscribeFact, type HitsBody, type LinkHit, type LinkOptInBody } from '../core/links/link-entry.ts'
 import { messageOf } from '../core/thrown.ts'
 import { effectiveAttributes } from '../core/users/user-attributes.ts'
 import { toPreferenceRequest, type ImportedRow } from '../core/users/person-row.ts'

@@ -8,10 +8,10 @@ import {
   JUDGED_AFTER_MS,
   type Burst,
   type HitVerdict,
-} from '../../core/delivery/judge-hits.ts'
+} from '../../core/links/judge-hits.ts'
 import { EMAIL_PLATFORM, messageIdOfRun } from '../../core/delivery/delivery-entry.ts'
 import type { MachineNetwork } from '../../core/delivery/delivery-config.ts'
-import type { HitKind } from '../../core/delivery/link-entry.ts'
+import type { HitKind } from '../../core/links/link-entry.ts'
 import type { MessageKind } from '../../core/campaigns/facts.ts'
 import type { MessageReport } from '../../core/campaigns/report.ts'
 import { toIso } from '../../core/time-value.ts'

@@ -1,7 +1,7 @@
 // Tells whether an address belongs to a network that the operator lists as one of machines (`MACHINE_NETWORKS`).
 import { BlockList, isIP } from 'node:net'
 import type { MachineNetwork } from '../../core/delivery/delivery-config.ts'
-import type { HitKind } from '../../core/delivery/link-entry.ts'
+import type { HitKind } from '../../core/links/link-entry.ts'
 
 /** IPv4 as a socket for both families shows it. */
 const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i

@@ -3,7 +3,7 @@
 import type { FastifyRequest } from 'fastify'
 import { userKey, type Attributes } from '../../core/users/user.ts'
 import { toPageLanguage, type PageLanguage } from '../../core/links/page-words.ts'
-import type { LinkOptInBody } from '../../core/delivery/link-entry.ts'
+import type { LinkOptInBody } from '../../core/links/link-entry.ts'
 import { NOTHING_SET, type Preference } from '../../core/users/preference.ts'
 import type { Parts } from '../../operations/operation.ts'
 import { findMessageOwners } from '../../store/delivery/linked-messages.ts'

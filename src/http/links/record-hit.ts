@@ -1,7 +1,7 @@
 // Records hits of links and pictures in the log. A person who clicks must not wait for it: the redirect follows even if the log is
 // slow or full, and then the hit may be missing.
 import type { FastifyRequest } from 'fastify'
-import type { HitKind, HitsBody, LinkHit } from '../../core/delivery/link-entry.ts'
+import type { HitKind, HitsBody, LinkHit } from '../../core/links/link-entry.ts'
 import type { Parts } from '../../operations/operation.ts'
 import { reportFailedRequest, toRequestSubject } from '../requests/request-diagnostics.ts'
 import { callerAddress } from '../requests/caller-address.ts'

@@ -1,8 +1,8 @@
 // The table of hits: requests to the links and the picture of messages, as they came. Ten seconds later each is judged: a person, a
 // machine, or the picture proxy of a mail service.
 import { sql } from 'kysely'
-import type { HitKind, LinkHit } from '../../core/delivery/link-entry.ts'
-import type { HitVerdict, RawHit } from '../../core/delivery/judge-hits.ts'
+import type { HitKind, LinkHit } from '../../core/links/link-entry.ts'
+import type { HitVerdict, RawHit } from '../../core/links/judge-hits.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'

@@ -1,6 +1,6 @@
 // Judging hits on every store: when, once, by any number of processes, and what the statistics are told.
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { LinkHit } from '../../../src/core/delivery/link-entry.ts'
+import type { LinkHit } from '../../../src/core/links/link-entry.ts'
 import { judgeDueHits, type JudgingOptions } from '../../../src/delivery/hits/judge-hits.ts'
 import { MachineNetworks } from '../../../src/delivery/hits/machine-networks.ts'
 import { markHitsTold, forgetHits } from '../../../src/store/delivery/message-hits.ts'

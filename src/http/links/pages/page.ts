@@ -5,7 +5,7 @@ import { directionOf, type PageLanguage } from '../../../core/links/page-words.t
 export interface Page {
   readonly language: PageLanguage
   readonly title: string
-  /** HTML: every text in it is escaped by `escapeHtml`. */
+  /** HTML: every text in it is escaped by `escapeForPage`. */
   readonly body: string
 }
 
@@ -58,12 +58,12 @@ export function renderPage({ language, title, body }: Page): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${escapeHtml(title)}</title>
+<title>${escapeForPage(title)}</title>
 <style>${STYLE}</style>
 </head>
 <body>
 <main>
-<h1>${escapeHtml(title)}</h1>
+<h1>${escapeForPage(title)}</h1>
 ${body}
 </main>
 </body>
@@ -80,6 +80,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
 }
 
 /** A text for the content of an element, or for an attribute in quotes. */
-export function escapeHtml(text: string): string {
+export function escapeForPage(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] as string)
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { wordsIn, type PageLanguage, type PageWords } from '../../../core/links/page-words.ts'
 import { isOn, isOut } from '../../../core/users/change-by-link.ts'
 import type { Preference, PreferenceRequest } from '../../../core/users/preference.ts'
-import { escapeHtml, renderPage } from './page.ts'
+import { escapeForPage, renderPage } from './page.ts'
 
 /** Enough to tell the categories of a workspace apart: the form names them by a hash, because a name may be long. */
 const HASH_LENGTH = 16
@@ -20,11 +20,11 @@ export interface PreferencePage {
 export function renderPreferences({ language, categories, preference, isSaved }: PreferencePage): string {
   const words = wordsIn(language)
   const notes = [...(isSaved ? [words.saved] : []), ...(isOut(preference) ? [words.isOut] : [])]
-  const note = notes.length > 0 ? `<p class="note" role="status">${escapeHtml(notes.join(' '))}</p>\n` : ''
+  const note = notes.length > 0 ? `<p class="note" role="status">${escapeForPage(notes.join(' '))}</p>\n` : ''
   const switches = categories.length > 0 ? `${renderSwitches(words, categories, preference)}\n` : ''
   const quiet = categories.length > 0 ? ' class="quiet"' : ''
   const body = `${note}<form method="post">
-${switches}<button name="end" value="all"${quiet}>${escapeHtml(words.endAll)}</button>
+${switches}<button name="end" value="all"${quiet}>${escapeForPage(words.endAll)}</button>
 </form>`
   return renderPage({ language, title: words.preferences, body })
 }
@@ -33,14 +33,14 @@ function renderSwitches(words: PageWords, categories: readonly string[], prefere
   const switches = categories.map((category) => {
     const hash = hashOf(category)
     const checked = isOn(preference, category) ? ' checked' : ''
-    return `<label><span dir="auto">${escapeHtml(category)}</span><input type="checkbox" role="switch" name="on" value="${hash}"${checked}></label>
+    return `<label><span dir="auto">${escapeForPage(category)}</span><input type="checkbox" role="switch" name="on" value="${hash}"${checked}></label>
 <input type="hidden" name="shown" value="${hash}">`
   })
   return `<fieldset>
-<legend>${escapeHtml(words.choose)}</legend>
+<legend>${escapeForPage(words.choose)}</legend>
 ${switches.join('\n')}
 </fieldset>
-<button name="save" value="choices">${escapeHtml(words.save)}</button>`
+<button name="save" value="choices">${escapeForPage(words.save)}</button>`
 }
 
 export interface PreferenceChoice {

@@ -1,6 +1,6 @@
 // The pages on which a person unsubscribes, and reads that it is done.
 import { wordsIn, type PageLanguage } from '../../../core/links/page-words.ts'
-import { escapeHtml, renderPage } from './page.ts'
+import { escapeForPage, renderPage } from './page.ts'
 
 export interface UnsubscribePage {
   readonly language: PageLanguage
@@ -14,10 +14,10 @@ export interface UnsubscribePage {
 export function renderUnsubscribe({ language, category, preferencesUrl }: UnsubscribePage): string {
   const words = wordsIn(language)
   const question = category === null ? words.askAll : words.askCategory(category)
-  const body = `<p>${escapeHtml(question)}</p>
+  const body = `<p>${escapeForPage(question)}</p>
 <form method="post">
 <input type="hidden" name="List-Unsubscribe" value="One-Click">
-<button>${escapeHtml(words.unsubscribe)}</button>
+<button>${escapeForPage(words.unsubscribe)}</button>
 </form>
 ${linkTo(preferencesUrl, words.preferences)}`
   return renderPage({ language, title: words.unsubscribe, body })
@@ -26,10 +26,10 @@ ${linkTo(preferencesUrl, words.preferences)}`
 export function renderUnsubscribed({ language, category, preferencesUrl }: UnsubscribePage): string {
   const words = wordsIn(language)
   const outcome = category === null ? words.doneAll : words.doneCategory(category)
-  const body = `<p class="note" role="status">${escapeHtml(outcome)}</p>\n${linkTo(preferencesUrl, words.preferences)}`
+  const body = `<p class="note" role="status">${escapeForPage(outcome)}</p>\n${linkTo(preferencesUrl, words.preferences)}`
   return renderPage({ language, title: words.done, body })
 }
 
 function linkTo(url: string, text: string): string {
-  return `<p class="more"><a href="${escapeHtml(url)}">${escapeHtml(text)}</a></p>`
+  return `<p class="more"><a href="${escapeForPage(url)}">${escapeForPage(text)}</a></p>`
 }

@@ -2,7 +2,7 @@
 // where both are durable; the pipeline stores hits, and changes preferences.
 import type { ReportedMessage } from '../campaigns/report.ts'
 import type { PreferenceRequest } from '../users/preference.ts'
-import { EMAIL_PLATFORM, messageIdOfRun } from './delivery-entry.ts'
+import { EMAIL_PLATFORM, messageIdOfRun } from '../delivery/delivery-entry.ts'
 
 /** A message, as its links name it. */
 export interface LinkedMessage {

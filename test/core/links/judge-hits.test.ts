@@ -1,7 +1,7 @@
 // Checks how hits are judged ("Machines"): one case per rule.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { contextOf, findBursts, judgeHit, type HitVerdict, type RawHit } from '../../../src/core/delivery/judge-hits.ts'
+import { contextOf, findBursts, judgeHit, type HitVerdict, type RawHit } from '../../../src/core/links/judge-hits.ts'
 
 const AT = 1_000_000
 const BROWSER =
