@@ -16,6 +16,7 @@ import { storePeople } from '../../support/segments/stored-people.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../../support/stores.ts'
 
 /** PostgreSQL plans each of these statements anew, which takes longer than running them. */
+const KEYS = { globalControlSeed: 'seed', linkKey: 'key' }
 const RUNS = { sqlite: 30, postgres: 10 }
 const PEOPLE_MAX = 12
 const CONDITIONS_MAX = 25
@@ -63,7 +64,7 @@ describeEachStore('The people of a segment', (kind) => {
         const firstId = ++runs * IDS_PER_RUN
         const order = { workspaceId: WORKSPACE_ID, made, firstId, campaigns }
         const people = await database.write((store) => storePeople(store, order))
-        const workspace = { ...DEFAULT_SETTINGS, id: WORKSPACE_ID, name: 'Main', timezone, createdAt: 0 }
+        const workspace = { ...DEFAULT_SETTINGS, id: WORKSPACE_ID, name: 'Main', timezone, createdAt: 0, ...KEYS }
         for (const condition of conditions) await compare(database, { workspace, people, condition, firstId })
       },
     )
