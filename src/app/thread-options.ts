@@ -1,5 +1,5 @@
 // The options of the threads that a start begins.
-import type { DeliveryOptions } from '../delivery/start-delivery.ts'
+import type { DeliveryThreadOptions } from '../delivery/start-delivery.ts'
 import { isEmbedded } from '../log/open-log.ts'
 import type { PipelineOptions } from '../pipeline/start-pipeline.ts'
 import type { WriterLock } from '../runtime/writer-lock.ts'
@@ -19,8 +19,8 @@ export function pipelineOptions({ config, diagnostics }: StartOptions, writerLoc
 
 export function deliveryOptions(
   { config, diagnostics }: StartOptions,
-  shared: Pick<DeliveryOptions, 'database' | 'log' | 'receiptClock'> & { readonly writerLock: WriterLock },
-): DeliveryOptions {
+  shared: Pick<DeliveryThreadOptions, 'database' | 'log' | 'receiptClock'> & { readonly writerLock: WriterLock },
+): DeliveryThreadOptions {
   const { dataDir, databaseUrl, natsUrl, piiKey } = config
   return {
     ...shared,

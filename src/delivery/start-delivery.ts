@@ -14,7 +14,7 @@ const LOOK_EVERY_MS = 500
 /** How long messages on connections may take to end; a little longer than the thread itself waits. */
 const STOP_WAIT_MS = 65_000
 
-export interface DeliveryOptions extends Omit<DeliveryThreadData, 'logPort'> {
+export interface DeliveryThreadOptions extends Omit<DeliveryThreadData, 'logPort'> {
   /** Shows whether there is something to send. */
   readonly database: Database
   readonly log: Pick<LogWriter, 'append'>
@@ -32,7 +32,7 @@ export interface RunningDelivery {
 }
 
 /** Starts the thread once there is something to send: many servers never send, and it takes memory. */
-export function startDelivery(options: DeliveryOptions): RunningDelivery {
+export function startDelivery(options: DeliveryThreadOptions): RunningDelivery {
   const { database, onFailed } = options
   let thread: DeliveryThread | undefined
   const stopLooking = startRepeating(
@@ -58,7 +58,7 @@ class DeliveryThread {
   readonly #ended: Promise<void>
   readonly #onGivenUp: () => void
 
-  constructor({ database: _, log, receiptClock, onFailed, onGivenUp, ...data }: DeliveryOptions) {
+  constructor({ database: _, log, receiptClock, onFailed, onGivenUp, ...data }: DeliveryThreadOptions) {
     const { port1, port2 } = new MessageChannel()
     serveLog(port1, log, receiptClock)
     const workerData: DeliveryThreadData = { ...data, logPort: port2 }

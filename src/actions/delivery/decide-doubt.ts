@@ -4,7 +4,7 @@ import type { DeliveryBody } from '../../core/delivery/delivery-entry.ts'
 import type { LogWriter } from '../../log/event-log.ts'
 import { changeDeliveryState, lockDelivery } from '../../store/delivery/deliveries.ts'
 import { listDoubtful, queueDoubtful, type DoubtfulSearch } from '../../store/delivery/doubtful-messages.ts'
-import type { StoredMessage } from '../../store/delivery/messages.ts'
+import type { RunMessage } from '../../store/delivery/messages.ts'
 import { findRun, savePhase, type Run } from '../../store/delivery/runs.ts'
 import type { Database } from '../../store/store.ts'
 import { findShownDelivery, wrongState } from './shown-deliveries.ts'
@@ -64,7 +64,7 @@ export async function giveUp(
   }
 }
 
-function toEntry({ number, campaign, workspaceId, evaluatedAt }: Run, messages: readonly StoredMessage[], now: number) {
+function toEntry({ number, campaign, workspaceId, evaluatedAt }: Run, messages: readonly RunMessage[], now: number) {
   const events = messages.map(({ number: message, customerId }) => {
     return { message, customer_id: customerId, at: now, claim: null, kind: 'failed', reason: 'in_doubt' } as const
   })

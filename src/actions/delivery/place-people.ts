@@ -1,11 +1,15 @@
 // Places people of a campaign's audience: the group and variation of each, and why some are not sent to ("Freeze"). The freeze of a run
 // and its estimate share it. Duplicates are found later, over the whole run (`core/delivery/duplicates.ts`).
 import type { Group } from '../../core/campaigns/facts.ts'
-import { agreesTo } from '../../core/delivery/consent.ts'
+import { agreesTo } from '../../core/delivery/audience/consent.ts'
 import type { Delivery } from '../../core/delivery/delivery.ts'
-import { capsSince, isCapped } from '../../core/delivery/frequency-caps.ts'
+import { capsSince, isCapped } from '../../core/delivery/audience/frequency-caps.ts'
 import type { RemovalReason } from '../../core/delivery/message-state.ts'
-import { chooseTemplate, type PinnedTemplate, type PinnedVariation } from '../../core/delivery/pinned-variation.ts'
+import {
+  chooseTemplate,
+  type PinnedTemplate,
+  type PinnedVariation,
+} from '../../core/delivery/audience/pinned-variation.ts'
 import type { Suppression } from '../../core/delivery/suppression.ts'
 import { NOTHING_SET } from '../../core/users/preference.ts'
 import type { Workspace } from '../../core/workspace.ts'

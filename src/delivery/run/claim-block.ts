@@ -11,7 +11,7 @@ import { NOTHING_SET } from '../../core/users/preference.ts'
 import { pauseDelivery } from '../../store/delivery/deliveries.ts'
 import { listMessagesOfUsers, listMessagesTo } from '../../store/delivery/frozen-messages.ts'
 import { claimMessages, listDueMessages } from '../../store/delivery/message-claims.ts'
-import type { AddressedMessage, StoredMessage } from '../../store/delivery/messages.ts'
+import type { AddressedMessage, RunMessage } from '../../store/delivery/messages.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { Store } from '../../store/store.ts'
 import type { EmailVault } from '../../store/users/email-vault.ts'
@@ -21,7 +21,7 @@ import type { OpenRun } from './open-run.ts'
 
 /** A message whose turn has come, with everything that it needs. */
 export interface ClaimedMessage {
-  readonly message: StoredMessage
+  readonly message: RunMessage
   /** Why it is not sent after all; undefined: it is sent. */
   readonly removal: RemovalReason | undefined
   /** The address; empty if it is not sent. */
@@ -40,7 +40,7 @@ export interface ClaimOptions {
   readonly now: number
   readonly emailVault: EmailVault | undefined
   /** The labels of the coupon lists that a message's template uses. */
-  readonly couponLabelsOf: (message: StoredMessage) => readonly string[]
+  readonly couponLabelsOf: (message: RunMessage) => readonly string[]
 }
 
 /** Claims at most `max` messages, in the caller's transaction. Throws LeaseLost. */
@@ -68,7 +68,7 @@ interface Turn extends ClaimedMessage {
 }
 
 /** Each message whose user is there. Users who are being merged are there at the next turn. */
-async function checkTurns(store: Store, due: readonly StoredMessage[], options: ClaimOptions): Promise<Turn[]> {
+async function checkTurns(store: Store, due: readonly RunMessage[], options: ClaimOptions): Promise<Turn[]> {
   const { open, emailVault, now } = options
   const { workspace, delivery, run } = open
   const userIds = [...new Set(due.map(({ userId }) => userId))]
@@ -103,9 +103,9 @@ function readUser(user: User, { workspace }: OpenRun, emailVault: EmailVault | u
 
 /** The other messages of the run to the same addresses and people. */
 interface Others {
-  readonly duplicateReason: (message: StoredMessage, emailKey: string) => RemovalReason | undefined
+  readonly duplicateReason: (message: RunMessage, emailKey: string) => RemovalReason | undefined
   /** Counts a message of this block as sent. */
-  readonly take: (message: StoredMessage, emailKey: string) => void
+  readonly take: (message: RunMessage, emailKey: string) => void
 }
 
 /** Addresses change and users merge after the freeze, so each turn looks for duplicates again: who was first is not sent to twice. */

@@ -2,7 +2,7 @@
 import { OPEN_STATES } from '../../core/delivery/message-state.ts'
 import { changeDeliveryState, lockDelivery } from '../../store/delivery/deliveries.ts'
 import { claimMessages, listWaitingMessages } from '../../store/delivery/message-claims.ts'
-import { hasMessagesIn, type StoredMessage } from '../../store/delivery/messages.ts'
+import { hasMessagesIn, type RunMessage } from '../../store/delivery/messages.ts'
 import { savePhase } from '../../store/delivery/runs.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
@@ -25,7 +25,7 @@ export async function removeRest(parts: DeliveryParts, lease: SenderLease, { run
   return rest.length
 }
 
-function toCancelled({ number, customerId, variation, locale }: StoredMessage, claim: number, at: number) {
+function toCancelled({ number, customerId, variation, locale }: RunMessage, claim: number, at: number) {
   const who = { message: number, customer_id: customerId, at, claim }
   return { ...who, kind: 'removed', reason: 'user_removed_due_to_cancelled', variation, locale } as const
 }

@@ -2,7 +2,7 @@
 // transaction that also records how far the walk is, so that another process can go on. Then removes duplicates, slice by slice.
 import { placePeople, type Candidate } from '../../actions/delivery/place-people.ts'
 import type { AudiencePart, Delivery } from '../../core/delivery/delivery.ts'
-import { chooseDuplicates } from '../../core/delivery/duplicates.ts'
+import { chooseDuplicates } from '../../core/delivery/audience/duplicates.ts'
 import type { SegmentCondition } from '../../core/segments/condition.ts'
 import { listMessagesTo, listSharedAddresses, removeQueued } from '../../store/delivery/frozen-messages.ts'
 import { addMessages, type FrozenMessage } from '../../store/delivery/messages.ts'

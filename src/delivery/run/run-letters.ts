@@ -1,5 +1,5 @@
 // The templates of a run as its messages need them: the pinned versions, prepared, with links numbered over the whole run.
-import type { PinnedTemplate } from '../../core/delivery/pinned-variation.ts'
+import type { PinnedTemplate } from '../../core/delivery/audience/pinned-variation.ts'
 import type { RunContent } from '../../core/delivery/run-content.ts'
 import type { StoredDelivery } from '../../store/delivery/deliveries.ts'
 import type { Store } from '../../store/store.ts'

@@ -3,7 +3,7 @@
 import { v7 as newRequestId } from 'uuid'
 import { EMAIL_PLATFORM } from '../../core/delivery/delivery-entry.ts'
 import { listMessagesAfter } from '../../store/delivery/frozen-messages.ts'
-import type { StoredMessage } from '../../store/delivery/messages.ts'
+import type { RunMessage } from '../../store/delivery/messages.ts'
 import { findRun, savePhase, saveToldThrough } from '../../store/delivery/runs.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
@@ -40,7 +40,7 @@ export async function tellSlice({ database, log }: DeliveryParts, lease: SenderL
   })
 }
 
-function toMember({ customerId, group, variation, locale, state, reason }: StoredMessage, evaluatedAt: number) {
+function toMember({ customerId, group, variation, locale, state, reason }: RunMessage, evaluatedAt: number) {
   return {
     customer_id: customerId,
     group,

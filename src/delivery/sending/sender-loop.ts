@@ -9,7 +9,7 @@ import { domainOf } from '../../core/senders/sender.ts'
 import { DAY_MS } from '../../core/time-zone.ts'
 import { pauseDelivery } from '../../store/delivery/deliveries.ts'
 import { settleAbandoned, unclaimMessages } from '../../store/delivery/message-claims.ts'
-import { hasMessagesIn, type StoredMessage } from '../../store/delivery/messages.ts'
+import { hasMessagesIn, type RunMessage } from '../../store/delivery/messages.ts'
 import { listOpenRuns } from '../../store/delivery/runs.ts'
 import { openPassword } from '../../store/senders/sender-secrets.ts'
 import {
@@ -196,7 +196,7 @@ export class SenderLoop {
     const { claimed, quota } = await database.write(async (store) => {
       await requireSenderLease(store, lease)
       const max = await takeQuota(store, lease, { day, perDay: limits.perDay, wanted: block })
-      const couponLabelsOf = (message: StoredMessage) => sending.couponLabelsOf(message)
+      const couponLabelsOf = (message: RunMessage) => sending.couponLabelsOf(message)
       const options = { open: sending.open, max, now, emailVault, couponLabelsOf }
       const messages = max === 0 ? [] : await claimBlock(store, lease, options)
       await returnQuota(store, lease, day, max - messages.filter(({ removal }) => !removal).length)

@@ -1,6 +1,6 @@
 // A run while this process sends it: its letters, and how many messages in a row were blocked.
-import { chooseTemplate } from '../../core/delivery/pinned-variation.ts'
-import type { StoredMessage } from '../../store/delivery/messages.ts'
+import { chooseTemplate } from '../../core/delivery/audience/pinned-variation.ts'
+import type { RunMessage } from '../../store/delivery/messages.ts'
 import { openDkimKey } from '../../store/senders/sender-secrets.ts'
 import type { StoredSender } from '../../store/senders/senders.ts'
 import type { Letter, RenderJob } from '../content/render-job.ts'
@@ -27,7 +27,7 @@ export class SendingRun {
   }
 
   /** The labels of the coupon lists in a message's template. */
-  couponLabelsOf(message: Pick<StoredMessage, 'variation' | 'locale'>): readonly string[] {
+  couponLabelsOf(message: Pick<RunMessage, 'variation' | 'locale'>): readonly string[] {
     return this.#letterOf(message).template.coupons
   }
 
@@ -55,7 +55,7 @@ export class SendingRun {
   }
 
   /** The freeze chose the template by the person's locale at that time, and the message keeps its locale. */
-  #letterOf({ variation, locale }: Pick<StoredMessage, 'variation' | 'locale'>): Letter {
+  #letterOf({ variation, locale }: Pick<RunMessage, 'variation' | 'locale'>): Letter {
     const pinned = this.open.delivery.pinned?.find(({ name }) => name === variation)
     const letter = pinned && this.#letters.get(templateKey(chooseTemplate(pinned, locale)))
     if (!letter) throw new Error(`the run ${this.open.run.number} has no template for the variation ${variation}`)

@@ -4,7 +4,7 @@ import { placePeople, type Candidate, type Placed } from '../../actions/delivery
 import { requireDelivery, type CampaignKey } from '../../actions/delivery/require-delivery.ts'
 import { invalidRequest } from '../../core/app-error.ts'
 import { GROUPS, type Group } from '../../core/campaigns/facts.ts'
-import type { PinnedTemplate } from '../../core/delivery/pinned-variation.ts'
+import type { PinnedTemplate } from '../../core/delivery/audience/pinned-variation.ts'
 import { findCouponListsByLabel } from '../../store/coupons/coupon-lists.ts'
 import type { StoredDelivery } from '../../store/delivery/deliveries.ts'
 import { listMatches } from '../../store/segments/matches.ts'

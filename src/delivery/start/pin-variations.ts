@@ -2,7 +2,11 @@
 import type { Fault } from '../../core/app-error.ts'
 import { dimensionNameProblem } from '../../core/campaigns/report.ts'
 import type { Delivery, Variation } from '../../core/delivery/delivery.ts'
-import { normalizeLocale, type PinnedTemplate, type PinnedVariation } from '../../core/delivery/pinned-variation.ts'
+import {
+  normalizeLocale,
+  type PinnedTemplate,
+  type PinnedVariation,
+} from '../../core/delivery/audience/pinned-variation.ts'
 import type { Store } from '../../store/store.ts'
 import { findTemplates, listGroupLocales, type FoundTemplate } from '../../store/templates/templates.ts'
 

@@ -1,6 +1,6 @@
 // What the checks of a start look at.
 import type { Delivery } from '../../core/delivery/delivery.ts'
-import type { PinnedVariation } from '../../core/delivery/pinned-variation.ts'
+import type { PinnedVariation } from '../../core/delivery/audience/pinned-variation.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import type { SecretVault } from '../../store/secret-vault.ts'
 import type { StoredSender } from '../../store/senders/senders.ts'

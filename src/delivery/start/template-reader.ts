@@ -1,5 +1,5 @@
 // Reads each template of a campaign once.
-import type { PinnedTemplate } from '../../core/delivery/pinned-variation.ts'
+import type { PinnedTemplate } from '../../core/delivery/audience/pinned-variation.ts'
 import type { Store } from '../../store/store.ts'
 import { findTemplateVersions } from '../../store/templates/template-versions.ts'
 import { prepareTemplate, type PreparedTemplate } from '../content/template/prepare-template.ts'

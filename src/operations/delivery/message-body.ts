@@ -10,7 +10,7 @@ import { CUSTOMER_ID } from '../../core/users/user.ts'
 import { listMessageEvents } from '../../store/campaigns/message-events.ts'
 import { findCouponLabels } from '../../store/coupons/coupon-lists.ts'
 import { listAttempts } from '../../store/delivery/listed-messages.ts'
-import type { StoredAttempt, StoredMessage } from '../../store/delivery/messages.ts'
+import type { StoredAttempt, RunMessage } from '../../store/delivery/messages.ts'
 import type { Store } from '../../store/store.ts'
 import { findIdentities } from '../../store/users/user-identities.ts'
 import { IsoTime, Nullable, OneOf } from '../fields.ts'
@@ -51,7 +51,7 @@ export interface ListedCampaign {
 }
 
 /** A message with the rest of its item. */
-export interface DetailedMessage extends StoredMessage {
+export interface DetailedMessage extends RunMessage {
   readonly campaignId: string
   readonly attempts: readonly StoredAttempt[]
   readonly coupons: Readonly<Record<string, string>>
@@ -66,7 +66,7 @@ export async function addDetails(
   {
     messages,
     campaignOf,
-  }: { readonly messages: readonly StoredMessage[]; readonly campaignOf: ReadonlyMap<number, ListedCampaign> },
+  }: { readonly messages: readonly RunMessage[]; readonly campaignOf: ReadonlyMap<number, ListedCampaign> },
 ): Promise<DetailedMessage[]> {
   const attempts = Map.groupBy(await listAttempts(store, messages), ({ run, message }) => messageIdOfRun(run, message))
   const coupons = await findCoupons(store, messages)
@@ -88,7 +88,7 @@ export async function addDetails(
 /** Message id → label of a list → code. */
 async function findCoupons(
   store: Store,
-  messages: readonly StoredMessage[],
+  messages: readonly RunMessage[],
 ): Promise<Map<string, Readonly<Record<string, string>>>> {
   const found = new Map<string, readonly (readonly [list: number, code: string])[]>()
   for (const [run, ofRun] of Map.groupBy(messages, (message) => message.run)) {
@@ -113,7 +113,7 @@ async function findEvents(
   {
     messages,
     campaignOf,
-  }: { readonly messages: readonly StoredMessage[]; readonly campaignOf: ReadonlyMap<number, ListedCampaign> },
+  }: { readonly messages: readonly RunMessage[]; readonly campaignOf: ReadonlyMap<number, ListedCampaign> },
 ): Promise<Map<string | null, MessageEvent[]>> {
   const ids = new Set(messages.map(({ customerId }) => customerId))
   const identities = [...ids].map((value) => ({ workspaceId, name: CUSTOMER_ID, value }))

@@ -1,6 +1,6 @@
 // Messages in doubt: whether the server accepted them is not known, so a person decides what becomes of them.
 import type { Store } from '../store.ts'
-import { changeMessages, messageRows, toMessage, type StoredMessage } from './messages.ts'
+import { changeMessages, messageRows, toRunMessage, type RunMessage } from './messages.ts'
 
 /** All messages of a run in doubt, or those with these numbers. */
 export interface DoubtfulSearch {
@@ -9,17 +9,13 @@ export interface DoubtfulSearch {
 }
 
 /** Messages of a run in doubt, at most `max`: all, or those with these numbers. */
-export async function listDoubtful(
-  store: Store,
-  run: number,
-  { numbers, max }: DoubtfulSearch,
-): Promise<StoredMessage[]> {
+export async function listDoubtful(store: Store, run: number, { numbers, max }: DoubtfulSearch): Promise<RunMessage[]> {
   const inDoubt = messageRows(store)
     .selectAll('message')
     .where('message.run', '=', run)
     .where('message.state', '=', 'in_doubt')
   const wanted = numbers ? inDoubt.where('message.number', 'in', numbers) : inDoubt
-  return (await wanted.orderBy('message.next_at').orderBy('message.number').limit(max).execute()).map(toMessage)
+  return (await wanted.orderBy('message.next_at').orderBy('message.number').limit(max).execute()).map(toRunMessage)
 }
 
 /** Queues messages in doubt again, at most `max`: all of a run, or those with these numbers. Returns how many. */

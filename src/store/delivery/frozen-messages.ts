@@ -1,16 +1,16 @@
 // Queries of messages for the freeze of a run: which it has, and which of them have the same address or user.
 import type { Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
-import { changeMessages, messageRows, toMessage, type AddressedMessage, type StoredMessage } from './messages.ts'
+import { changeMessages, messageRows, toRunMessage, type AddressedMessage, type RunMessage } from './messages.ts'
 
 /** At most `max` messages of a run with numbers after `after`, in order. */
 export async function listMessagesAfter(
   store: Store,
   run: number,
   { after, max }: { readonly after: number; readonly max: number },
-): Promise<StoredMessage[]> {
+): Promise<RunMessage[]> {
   const rows = messageRows(store).selectAll().where('run', '=', run).where('number', '>', after)
-  return (await rows.orderBy('number').limit(max).execute()).map(toMessage)
+  return (await rows.orderBy('number').limit(max).execute()).map(toRunMessage)
 }
 
 /** Addresses of a run that several messages have, after `after`, in order; at most `max`. */
@@ -40,7 +40,7 @@ export async function listMessagesTo(
   if (emailKeys.length === 0) return []
   const wanted = wantedValues(store, 'email_key', 'text', emailKeys)
   const rows = messageRows(store).innerJoin(wanted, 'wanted.email_key', 'message.email_key').selectAll('message')
-  return (await rows.where('message.run', '=', run).execute()).map(toMessage)
+  return (await rows.where('message.run', '=', run).execute()).map(toRunMessage)
 }
 
 /** All messages of a run to these users: two users who were merged have two. */
@@ -52,7 +52,7 @@ export async function listMessagesOfUsers(
   if (userIds.length === 0) return []
   const wanted = wantedValues(store, 'user_id', 'integer', userIds)
   const rows = messageRows(store).innerJoin(wanted, 'wanted.user_id', 'message.user_id').selectAll('message')
-  return (await rows.where('message.run', '=', run).execute()).map(toMessage)
+  return (await rows.where('message.run', '=', run).execute()).map(toRunMessage)
 }
 
 /** Removes messages that the freeze has queued. */

@@ -7,10 +7,10 @@ import { runRows } from './runs.ts'
 import {
   attemptRows,
   messageRows,
-  toMessage,
+  toRunMessage,
   type MessageKey,
   type StoredAttempt,
-  type StoredMessage,
+  type RunMessage,
 } from './messages.ts'
 
 /** The key of the last message of a page. */
@@ -37,7 +37,7 @@ export async function listMessagesOf(
   run: number,
   { state, reason, userId }: MessageFilter,
   { before, max }: MessagesPage,
-): Promise<StoredMessage[]> {
+): Promise<RunMessage[]> {
   if (reason !== undefined && state !== undefined && stateOf(reason) !== state) return []
   let messages = messageRows(store).selectAll('message').where('message.run', '=', run).limit(max)
   if (userId !== undefined) messages = messages.where('message.user_id', '=', userId)
@@ -51,7 +51,7 @@ export async function listMessagesOf(
   } else if (before) {
     messages = messages.where('message.number', '<', before.number)
   }
-  return (await messages.orderBy('message.number', 'desc').execute()).map(toMessage)
+  return (await messages.orderBy('message.number', 'desc').execute()).map(toRunMessage)
 }
 
 /** A reason belongs to one state. */
@@ -65,13 +65,13 @@ export async function listMessagesOfUser(
   store: Store,
   userId: number,
   { before, max }: MessagesPage,
-): Promise<StoredMessage[]> {
+): Promise<RunMessage[]> {
   const messages = messageRows(store).selectAll('message').where('message.user_id', '=', userId)
   const older = before
     ? messages.where(sql<boolean>`(message.run, message.number) < (${before.run}, ${before.number})`)
     : messages
   const rows = await older.orderBy('message.run', 'desc').orderBy('message.number', 'desc').limit(max).execute()
-  return rows.map(toMessage)
+  return rows.map(toRunMessage)
 }
 
 /** The attempts of messages, in the order of their times. A message has some thirty at most: it is given up after 72 hours. */

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
-import { changeMessages, messageRows, toMessage, type StoredMessage } from './messages.ts'
+import { changeMessages, messageRows, toRunMessage, type RunMessage } from './messages.ts'
 import { runRows } from './runs.ts'
 
 /** The states of messages that wait for their turn. Those that were deferred come first. */
@@ -13,8 +13,8 @@ export async function listDueMessages(
   store: Store,
   run: number,
   { now, max }: { readonly now: number; readonly max: number },
-): Promise<StoredMessage[]> {
-  const due: StoredMessage[] = []
+): Promise<RunMessage[]> {
+  const due: RunMessage[] = []
   for (const state of WAITING_STATES) {
     if (due.length === max) break
     const waiting = messageRows(store).selectAll().where('run', '=', run).where('state', '=', state)
@@ -23,13 +23,13 @@ export async function listDueMessages(
       .orderBy('next_at')
       .orderBy('number')
       .limit(max - due.length)
-    due.push(...(await rows.execute()).map(toMessage))
+    due.push(...(await rows.execute()).map(toRunMessage))
   }
   return due
 }
 
 /** At most `max` messages that wait, whether or not their turn has come. */
-export async function listWaitingMessages(store: Store, run: number, max: number): Promise<StoredMessage[]> {
+export async function listWaitingMessages(store: Store, run: number, max: number): Promise<RunMessage[]> {
   return listDueMessages(store, run, { now: Number.MAX_SAFE_INTEGER, max })
 }
 
@@ -51,14 +51,18 @@ export interface ClaimOf {
 }
 
 /** A message that is claimed: its address now, and whether it counts towards the caps from now on. */
-export interface Claim {
+export interface MessageClaim {
   readonly number: number
   readonly emailKey: string
   /** Null if the checks at its turn remove it. */
   readonly claimedAt: number | null
 }
 
-export async function claimMessages(store: Store, { run, fence }: ClaimOf, claims: readonly Claim[]): Promise<void> {
+export async function claimMessages(
+  store: Store,
+  { run, fence }: ClaimOf,
+  claims: readonly MessageClaim[],
+): Promise<void> {
   if (claims.length === 0) return
   const columns = { number: 'integer', email_key: 'text', claimed_at: 'integer' } as const
   const rows = claims.map(({ number, emailKey, claimedAt }) => {

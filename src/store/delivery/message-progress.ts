@@ -1,9 +1,9 @@
 // Queries of messages for the pipeline, which applies attempts and outcomes to them.
 import type { Store } from '../store.ts'
-import { changeMessages, messageRows, toMessage, type MessageKey, type StoredMessage } from './messages.ts'
+import { changeMessages, messageRows, toRunMessage, type MessageKey, type RunMessage } from './messages.ts'
 
 /** Those of the messages that are stored. Locks their rows until the transaction ends. */
-export async function findMessagesForUpdate(store: Store, keys: readonly MessageKey[]): Promise<StoredMessage[]> {
+export async function findMessagesForUpdate(store: Store, keys: readonly MessageKey[]): Promise<RunMessage[]> {
   if (keys.length === 0) return []
   const columns = { run: 'integer', number: 'integer' } as const
   const rows = keys.map(({ run, number }) => ({ run, number }))
@@ -12,7 +12,7 @@ export async function findMessagesForUpdate(store: Store, keys: readonly Message
       join.onRef('wanted.run', '=', 'message.run').onRef('wanted.number', '=', 'message.number'),
     )
     .selectAll('message')
-  return (await store.lockRows(found).execute()).map(toMessage)
+  return (await store.lockRows(found).execute()).map(toRunMessage)
 }
 
 const PROGRESS_COLUMNS = {
@@ -30,7 +30,7 @@ const PROGRESS_COLUMNS = {
 } as const
 
 /** Saves how far messages are. */
-export async function saveProgress(store: Store, messages: readonly StoredMessage[]): Promise<void> {
+export async function saveProgress(store: Store, messages: readonly RunMessage[]): Promise<void> {
   if (messages.length === 0) return
   await changeMessages(store)
     .from(store.rowsOf('changed', PROGRESS_COLUMNS, messages.map(toProgressRow)))
@@ -50,7 +50,7 @@ export async function saveProgress(store: Store, messages: readonly StoredMessag
     .execute()
 }
 
-function toProgressRow(message: StoredMessage) {
+function toProgressRow(message: RunMessage) {
   return {
     run: message.run,
     number: message.number,

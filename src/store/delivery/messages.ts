@@ -2,7 +2,7 @@
 import { sql, type Selectable } from 'kysely'
 import type { Group } from '../../core/campaigns/facts.ts'
 import type { MessageProgress } from '../../core/delivery/apply-event.ts'
-import type { SameAddress } from '../../core/delivery/duplicates.ts'
+import type { SameAddress } from '../../core/delivery/audience/duplicates.ts'
 import type { MessageState } from '../../core/delivery/message-state.ts'
 import type { Merge } from '../../core/users/merge.ts'
 import { insertRows } from '../insert-rows.ts'
@@ -74,7 +74,7 @@ export interface FrozenMessage extends MessageKey {
   readonly reason: string | null
 }
 
-export interface StoredMessage extends FrozenMessage, MessageProgress {}
+export interface RunMessage extends FrozenMessage, MessageProgress {}
 
 /** A message with its address and user. */
 export interface AddressedMessage extends SameAddress {
@@ -231,7 +231,7 @@ export async function moveMessages(store: Store, merges: readonly Merge[]): Prom
 }
 
 /** The message of a row. */
-export function toMessage(row: Selectable<MessageRow>): StoredMessage & AddressedMessage {
+export function toRunMessage(row: Selectable<MessageRow>): RunMessage & AddressedMessage {
   return {
     run: row.run,
     number: row.number,

@@ -1,22 +1,22 @@
 // Applies what delivery told the log to the messages of runs: their states, the replies of servers, coupons, and addresses that must not
 // be sent to any more. Messages of merged users go to those who stay.
-import { issueCoupons, releaseCoupons } from '../actions/coupons/hold-coupons.ts'
-import { applyEvent } from '../core/delivery/apply-event.ts'
-import type { DeliveryEvent } from '../core/delivery/delivery-entry.ts'
-import type { Suppression } from '../core/delivery/suppression.ts'
-import { findMessagesForUpdate, saveProgress } from '../store/delivery/message-progress.ts'
+import { issueCoupons, releaseCoupons } from '../../actions/coupons/hold-coupons.ts'
+import { applyEvent } from '../../core/delivery/apply-event.ts'
+import type { DeliveryEvent } from '../../core/delivery/delivery-entry.ts'
+import type { Suppression } from '../../core/delivery/suppression.ts'
+import { findMessagesForUpdate, saveProgress } from '../../store/delivery/message-progress.ts'
 import {
   addAttempts,
   moveMessages,
   type MessageKey,
   type StoredAttempt,
-  type StoredMessage,
-} from '../store/delivery/messages.ts'
-import { recordSoftBounces, type SoftBounce } from '../store/senders/soft-bounces.ts'
-import { addSuppressions } from '../store/senders/suppressions.ts'
-import type { Store } from '../store/store.ts'
-import { deliveriesOf, type Batch } from './batch.ts'
-import type { ResolvedUsers } from './resolve-users.ts'
+  type RunMessage,
+} from '../../store/delivery/messages.ts'
+import { recordSoftBounces, type SoftBounce } from '../../store/senders/soft-bounces.ts'
+import { addSuppressions } from '../../store/senders/suppressions.ts'
+import type { Store } from '../../store/store.ts'
+import { deliveriesOf, type Batch } from '../batch.ts'
+import type { ResolvedUsers } from '../resolve-users.ts'
 
 /** An event of a message, with the workspace of its run. */
 interface ToldEvent {
@@ -35,7 +35,7 @@ export async function settleMessages(
     return events.map((event) => ({ workspaceId, key: { run, number: event.message }, event }))
   })
   if (told.length === 0) return
-  const before = new Map<string, StoredMessage>()
+  const before = new Map<string, RunMessage>()
   const keys = new Map(told.map(({ key }) => [keyOf(key), key]))
   for (const message of await findMessagesForUpdate(store, [...keys.values()])) before.set(keyOf(message), message)
   const after = new Map(before)
@@ -54,7 +54,7 @@ function keyOf({ run, number }: MessageKey): string {
   return `${run} ${number}`
 }
 
-function isSame(before: StoredMessage | undefined, after: StoredMessage): boolean {
+function isSame(before: RunMessage | undefined, after: RunMessage): boolean {
   return (
     before?.state === after.state &&
     before.nextAt === after.nextAt &&
@@ -71,9 +71,9 @@ function toAttempt({ key, event }: ToldEvent): StoredAttempt[] {
 }
 
 /** Coupons are issued with messages that were sent or may have been, and released with those that ended otherwise. */
-async function settleCoupons(store: Store, changed: readonly StoredMessage[]): Promise<void> {
+async function settleCoupons(store: Store, changed: readonly RunMessage[]): Promise<void> {
   for (const [run, messages] of Map.groupBy(changed, (message) => message.run)) {
-    const numbersIn = (isWanted: (message: StoredMessage) => boolean) =>
+    const numbersIn = (isWanted: (message: RunMessage) => boolean) =>
       messages.filter(isWanted).map(({ number }) => number)
     await issueCoupons(
       store,
@@ -92,7 +92,7 @@ async function settleCoupons(store: Store, changed: readonly StoredMessage[]): P
 async function suppress(
   store: Store,
   told: readonly ToldEvent[],
-  messages: ReadonlyMap<string, StoredMessage>,
+  messages: ReadonlyMap<string, RunMessage>,
 ): Promise<void> {
   const suppressions: Suppression[] = []
   const softBounces: (SoftBounce & { readonly workspaceId: string })[] = []

@@ -1,5 +1,5 @@
 // The templates of a campaign as they were when it was started, and which of them a person gets.
-import type { Variation } from './delivery.ts'
+import type { Variation } from '../delivery.ts'
 
 /** One version of a template. */
 export interface PinnedTemplate {

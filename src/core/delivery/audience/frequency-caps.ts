@@ -1,6 +1,6 @@
 // Frequency caps: at most N messages of capped campaigns to one person in any D × 24 hours ("capped").
-import { DAY_MS } from '../time-zone.ts'
-import type { FrequencyCap } from './delivery-settings.ts'
+import { DAY_MS } from '../../time-zone.ts'
+import type { FrequencyCap } from '../delivery-settings.ts'
 
 /** Whether one more message at `now` would exceed a cap. `sentAt`: when the person was sent earlier ones, in any order. */
 export function isCapped(caps: readonly FrequencyCap[], sentAt: readonly number[], now: number): boolean {

@@ -1,6 +1,6 @@
 // Who agrees to a campaign ("consent", "category"): from the preferences of a person, whether a message may be sent.
-import type { Preference } from '../users/preference.ts'
-import type { Consent } from './delivery.ts'
+import type { Preference } from '../../users/preference.ts'
+import type { Consent } from '../delivery.ts'
 
 /** What a campaign asks of its audience. */
 export interface WantedConsent {

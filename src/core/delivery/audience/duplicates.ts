@@ -1,6 +1,6 @@
 // Which of several messages of a run to one address is sent ("Freeze").
-import { compareTexts, type Group } from '../campaigns/facts.ts'
-import type { MessageState } from './message-state.ts'
+import { compareTexts, type Group } from '../../campaigns/facts.ts'
+import type { MessageState } from '../message-state.ts'
 
 /** One message of a run, among all to the same address. */
 export interface SameAddress {
