@@ -63,7 +63,8 @@ const loop = new DeliveryLoop({
     onFailure,
   },
 })
-port.once('message', (_: DeliveryCommand) => void stop())
+// There is one command: to stop.
+port.once('message', () => void stop())
 loop.start()
 
 async function stop(): Promise<void> {

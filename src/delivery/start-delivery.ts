@@ -58,9 +58,11 @@ class DeliveryThread {
   readonly #ended: Promise<void>
   readonly #onGivenUp: () => void
 
-  constructor({ database: _, log, receiptClock, onFailed, onGivenUp, ...data }: DeliveryThreadOptions) {
+  constructor({ log, receiptClock, onFailed, onGivenUp, ...options }: DeliveryThreadOptions) {
+    const { location, writerLock, config, piiKey, secretKey, isAlone } = options
     const { port1, port2 } = new MessageChannel()
     serveLog(port1, log, receiptClock)
+    const data = { location, writerLock, config, piiKey, secretKey, isAlone }
     const workerData: DeliveryThreadData = { ...data, logPort: port2 }
     const file = new URL('./delivery-thread.ts', import.meta.url)
     this.#thread = startWithRoom(() => new Worker(file, { name: 'delivery', workerData, transferList: [port2] }))

@@ -157,7 +157,7 @@ async function holdFor(store: Store, turns: readonly Turn[], options: ClaimOptio
   const wanted = turns.filter(isSent).flatMap((turn) => {
     const numbers = labelsOf(turn).map((label) => lists.get(label)?.number)
     return numbers.every((number) => number !== undefined)
-      ? [{ message: turn.message.number, listNumbers: numbers as number[] }]
+      ? [{ message: turn.message.number, listNumbers: numbers }]
       : []
   })
   const held = await holdCoupons(store, { run: run.number, at: now, wanted })

@@ -33,10 +33,9 @@ export async function recordHit(
     events: 1,
     partitionKey: request.id,
   })
-  const reported = appended.then(
-    () => {},
-    (error: unknown) => reportFailedRequest(request.log, toRequestSubject(request), error),
-  )
+  const reported = appended.catch((error: unknown) => {
+    reportFailedRequest(request.log, toRequestSubject(request), error)
+  })
   await within(DURABLE_WAIT_MS, reported)
 }
 

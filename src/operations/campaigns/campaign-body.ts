@@ -10,7 +10,7 @@ import type { StoredCampaign } from '../../store/campaigns/campaigns.ts'
 import type { GoalBackfill } from '../../store/campaigns/goal-backfills.ts'
 import { IsoTime, Nullable, OneOf, Strict, Text } from '../fields.ts'
 import type { Partially } from '../operation.ts'
-import { DeliveryMembers, type toDeliveryMembers } from './delivery-body.ts'
+import { DeliveryMembers } from './delivery-body.ts'
 
 export const CAMPAIGN_ID_LENGTH_MAX = 256
 const PLATFORMS_MAX = 20
@@ -141,7 +141,7 @@ export function toGoals(sent: SentGoals): Goal[] {
 export function toCampaignBody(
   campaign: StoredCampaign,
   backfill: GoalBackfill | undefined,
-  delivery: ReturnType<typeof toDeliveryMembers>,
+  delivery: Partial<CampaignBody>,
 ): CampaignBody {
   return {
     campaign_id: campaign.id,

@@ -1,5 +1,5 @@
 // The member `delivery` of campaigns on the wire, and the members that show how far a campaign with delivery is.
-import { Type, type Static } from 'typebox'
+import { Type, type Static, type TObject } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { NAME_LENGTH_MAX } from '../../core/attributes.ts'
 import { DIMENSION_NAME_LENGTH_MAX } from '../../core/campaigns/report.ts'
@@ -128,7 +128,7 @@ export function sentDeliveryFaults(
   workspace: Workspace,
 ): Fault[] {
   if (!sent?.delivery) return []
-  const platforms = sent.platforms && isOnlyEmail(sent.platforms) === false ? [NOT_ONLY_EMAIL] : []
+  const platforms = !sent.platforms || isOnlyEmail(sent.platforms) ? [] : [NOT_ONLY_EMAIL]
   return [...platforms, ...deliveryFaults(sent.delivery, 'delivery', workspace)]
 }
 
@@ -165,8 +165,10 @@ function toParts(parts: readonly unknown[]): AudiencePart[] {
   return parts as AudiencePart[]
 }
 
+type ShownMembers = Static<TObject<typeof DeliveryMembers>>
+
 /** The members of a campaign with delivery; none without. */
-export function toDeliveryMembers(shown: ShownDelivery | undefined, zone: string) {
+export function toDeliveryMembers(shown: ShownDelivery | undefined, zone: string): ShownMembers {
   if (!shown) return {}
   const { stored, waiting } = shown
   const { settings, startAt, seed, paused } = stored

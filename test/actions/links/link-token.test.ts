@@ -70,9 +70,10 @@ describe('Tokens in links', () => {
     for (let index = 0; index < text.length; index++) {
       const [before, after] = [text.slice(0, index), text.slice(index + 1)]
       expect(opens(before + after)).toBe(false)
-      for (const other of ['A', 'x', '-', '_', '9', '=', ' ', 'é']) {
+      const others = ['A', 'x', '-', '_', '9', '=', ' ', 'é'].filter((other) => other !== text[index])
+      for (const other of others) {
         expect(opens(`${before}${other}${text.slice(index)}`)).toBe(false)
-        if (text[index] !== other) expect(opens(before + other + after)).toBe(false)
+        expect(opens(before + other + after)).toBe(false)
       }
     }
   })

@@ -35,8 +35,14 @@ describeEachStore('Judging hits', (kind) => {
   afterEach(() => bench.close())
 
   const hit = (rest: Partial<LinkHit> = {}): LinkHit => ({
-    ...{ run: run.number, message: 1, kind: 'click', link: 1, at: NOW },
-    ...{ ip: '192.0.2.1', user_agent: BROWSER, is_automatic: false },
+    run: run.number,
+    message: 1,
+    kind: 'click',
+    link: 1,
+    at: NOW,
+    ip: '192.0.2.1',
+    user_agent: BROWSER,
+    is_automatic: false,
     ...rest,
   })
   const open = (rest: Partial<LinkHit> = {}) => hit({ kind: 'open', link: 0, ...rest })

@@ -135,8 +135,8 @@ describeEachStore(
       ['no hour of grace', { grace_hours: 0 }, 'delivery.grace_hours'],
     ]
     it.each(refused)('refuses %s', async (what, fields, field) => {
-      const fields_ = what === 'a share with three decimals' ? ['delivery.variations[0].share', field] : [field]
-      expectRefusal(await create({ ...SMALLEST, ...fields }), 400, 'invalid_request', fields_)
+      const expected = what === 'a share with three decimals' ? ['delivery.variations[0].share', field] : [field]
+      expectRefusal(await create({ ...SMALLEST, ...fields }), 400, 'invalid_request', expected)
     })
 
     it('names all faults of a delivery and of the campaign at once', async () => {

@@ -317,11 +317,9 @@ describe('Senders on a server with ALLOW_PLAIN_SMTP=1 (create_sender)', () => {
 })
 
 function rsaKey(modulusLength: number): string {
-  return generateKeyPairSync('rsa', { modulusLength }).privateKey.export({ type: 'pkcs1', format: 'pem' }).toString()
+  return generateKeyPairSync('rsa', { modulusLength }).privateKey.export({ type: 'pkcs1', format: 'pem' })
 }
 
 function ecKey(): string {
-  return generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    .privateKey.export({ type: 'sec1', format: 'pem' })
-    .toString()
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'sec1', format: 'pem' })
 }

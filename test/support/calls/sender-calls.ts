@@ -20,7 +20,7 @@ export const SENDER = {
 /** A PEM that Tidings can sign with. */
 export function makeDkimKey(type: 'rsa' | 'ed25519' = 'ed25519'): string {
   const pair = type === 'rsa' ? generateKeyPairSync('rsa', { modulusLength: 1024 }) : generateKeyPairSync('ed25519')
-  return pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  return pair.privateKey.export({ type: 'pkcs8', format: 'pem' })
 }
 
 export function senderCallsOf(server: TestServer) {
