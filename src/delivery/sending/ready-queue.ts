@@ -27,10 +27,11 @@ export class ReadyQueue<Item> {
     else this.#items.unshift(item)
   }
 
-  /** The next item, as soon as there is one; undefined once the queue is closed, or after `waitMs`. */
+  /** The next item, as soon as there is one; undefined once the queue is closed, which keeps the others, or after `waitMs`. */
   take(waitMs: number): Promise<Item | undefined> {
+    if (this.#isClosed) return Promise.resolve(undefined)
     const item = this.#items.shift()
-    if (item !== undefined || this.#isClosed) return Promise.resolve(item)
+    if (item !== undefined) return Promise.resolve(item)
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         this.#takers.splice(this.#takers.indexOf(taker), 1)

@@ -8,7 +8,7 @@ import { OPEN_STATES } from '../../core/delivery/message-state.ts'
 import { domainOf } from '../../core/senders/sender.ts'
 import { DAY_MS } from '../../core/time-zone.ts'
 import { pauseDelivery } from '../../store/delivery/deliveries.ts'
-import { settleAbandoned, unclaimMessages } from '../../store/delivery/message-claims.ts'
+import { findNextDue, settleAbandoned, unclaimMessages } from '../../store/delivery/message-claims.ts'
 import { hasMessagesIn, type RunMessage } from '../../store/delivery/messages.ts'
 import { listOpenRuns } from '../../store/delivery/runs.ts'
 import { openPassword } from '../../store/senders/sender-secrets.ts'
@@ -181,6 +181,8 @@ export class SenderLoop {
     const { connections, perSecond } = sender.limits
     const block = Math.min(BLOCK_MAX, Math.max(connections, perSecond))
     if (this.#queue.size > block / 2) return false
+    const due = await findNextDue(this.#parts.database, open.run.number)
+    if (due === undefined || due > this.#parts.clock()) return false
     const sending = await this.#openSending(open, sender)
     const claimed = await this.#claimAtMost(block, sending, sender)
     this.#queue.add(claimed.map((message) => ({ sending, claimed: message })))
@@ -271,16 +273,24 @@ export class SenderLoop {
     })
   }
 
+  /** Queues again what no connection has taken. Whoever has taken the lease over has done so already. */
+  async #giveBack(): Promise<void> {
+    try {
+      await this.#putBack(() => true)
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) this.#parts.onFailure(error, 'cannot give messages back')
+    }
+  }
+
   /** Messages on connections end; the others go back. Gives the lease back. */
   async #end(): Promise<void> {
-    const { teller, onFailure } = this.#parts
     this.#gate.close()
-    await this.#putBack(() => true).catch((error: unknown) => onFailure(error, 'cannot give messages back'))
     this.#queue.close()
     const late = new AbortController()
     await Promise.race([Promise.all(this.#connections.values()), pause(STOP_WAIT_MS, late.signal)])
     late.abort()
-    await teller.whenIdle()
+    await this.#parts.teller.whenIdle()
+    await this.#giveBack()
     await this.#held.release()
   }
 }
