@@ -8,6 +8,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ERROR_CODES } from '../../src/core/app-error.ts'
 import { compareTexts } from '../../src/core/campaigns/facts.ts'
 import { findFreePorts } from '../support/free-ports.ts'
+import { startMailPage } from '../support/mail-sink/mail-page.ts'
+import { startMailSink, type MailSink } from '../support/mail-sink/mail-sink.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 // Guides start processes, and wait as a person would.
@@ -58,9 +60,13 @@ function withoutSpace(text: string): string {
 
 describe('The guides', () => {
   let server: TestServer
+  let sink: MailSink
+  let page: Awaited<ReturnType<typeof startMailPage>>
   let environment: Record<string, string>
   beforeAll(async () => {
-    server = await startServer('sqlite')
+    sink = await startMailSink()
+    page = await startMailPage(sink.mails, 0)
+    server = await startServer('sqlite', { PUBLIC_URL: 'http://127.0.0.1:8080' })
     environment = {
       PATH: process.env['PATH'] ?? '',
       URL: server.url,
@@ -69,10 +75,16 @@ describe('The guides', () => {
       REPORTS_KEY: server.workspace.reportsKey,
       DATA_DIR: server.dataDir,
       WEBHOOKS_PORT: String((await findFreePorts(1))[0]),
+      SINK_PORT: String(sink.port),
+      SINK_PAGE: page.url,
       LOG_LEVEL: 'error',
     }
   })
-  afterAll(() => server.stop())
+  afterAll(async () => {
+    await server.stop()
+    await page.stop()
+    await sink.stop()
+  })
 
   it.each(GUIDES)('%s runs as it is written', async (guide) => {
     const folder = join(server.dataDir, `guide-${guide}`)
