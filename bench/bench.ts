@@ -1,6 +1,7 @@
 // `npm run bench [name]`: runs one bench and prints its table. Each bench measures a baseline in the same run, because machines are
 // noisy: quote the ratios.
 import { benchCluster } from './cluster.ts'
+import { benchDelivery } from './delivery/bench-delivery.ts'
 import { benchImport } from './imports/bench-import.ts'
 import { benchStatistics } from './statistics.ts'
 import { benchTracking } from './track-events.ts'
@@ -10,6 +11,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   statistics: benchStatistics,
   cluster: benchCluster,
   import: benchImport,
+  delivery: benchDelivery,
 }
 
 const name = process.argv[2] ?? 'track-events'
