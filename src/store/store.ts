@@ -22,7 +22,12 @@ export interface SqlTypes {
    * which has no such tables.
    */
   readonly clustered: RawBuilder<unknown>
+  /** Tells SQLite's planner how full the indexes of a table become (`sqlite/plan-hints.ts`). PostgreSQL finds out by itself. */
+  readonly hint: (store: Store, table: string, hints: PlanHints) => Promise<void>
 }
+
+/** Index → rows of its table, then rows that share its first column, its first two columns and so on. The primary key has the table's name. */
+export type PlanHints = Readonly<Record<string, readonly number[]>>
 
 /** The tables, inside or outside of a transaction. Every query function takes one. */
 export interface Store {

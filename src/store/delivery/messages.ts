@@ -82,7 +82,8 @@ export interface AddressedMessage extends SameAddress {
   readonly userId: number
 }
 
-export async function createMessages({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
+export async function createMessages(store: Store, { text, integer, clustered, hint }: SqlTypes): Promise<void> {
+  const { query } = store
   await query.schema
     .createTable('messages')
     .addColumn('run', integer, (column) => column.notNull())
@@ -115,6 +116,13 @@ export async function createMessages({ query }: Store, { text, integer, clustere
     .where(sql.ref('reason'), 'is not', null)
     .execute()
   await index('messages_by_address').on('messages').columns(['run', 'email_key']).execute()
+  await hint(store, 'messages', {
+    messages: [1_000_000, 100_000, 1],
+    messages_by_state: [1_000_000, 100_000, 20_000, 500, 1],
+    messages_by_user: [1_000_000, 10, 2, 1],
+    messages_by_reason: [100_000, 10_000, 1_000, 1],
+    messages_by_address: [1_000_000, 100_000, 2],
+  })
   await query.schema
     .createTable('message_attempts')
     .addColumn('run', integer, (column) => column.notNull())

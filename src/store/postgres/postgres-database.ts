@@ -68,7 +68,7 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
   return {
     ...postgresStore(kysely),
     kind: 'postgres',
-    types: { integer: sql`bigint`, text: sql`text collate "C"`, clustered: sql`` },
+    types: { integer: sql`bigint`, text: sql`text collate "C"`, clustered: sql``, hint: async () => {} },
     write: (change) => writeQueued(kysely, change, { lockQueues, waitMs: writeWaitMs }),
     async changeTables(change) {
       const migrating = openKysely({ ...common, max: 1 })

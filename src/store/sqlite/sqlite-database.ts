@@ -1,6 +1,7 @@
 // The store on SQLite: one file, opened on this thread (pipeline, command line) or on a thread of its own (HTTP).
 import { Worker } from 'node:worker_threads'
 import { Kysely, sql } from 'kysely'
+import { savePlanHints } from './plan-hints.ts'
 import { sqliteConditions } from './sqlite-conditions.ts'
 import { SqliteConnection, type SqlResult } from './sqlite-connection.ts'
 import { sqliteDialect, type SqliteExecutor } from './sqlite-dialect.ts'
@@ -38,7 +39,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   return {
     ...sqliteStore(kysely),
     kind: 'sqlite',
-    types: { integer: sql`integer`, text: sql`text`, clustered: sql`without rowid` },
+    types: { integer: sql`integer`, text: sql`text`, clustered: sql`without rowid`, hint: savePlanHints },
     write,
     changeTables: write,
     readSnapshot: (read) => readSnapshot(options.path, writerLock, read),
