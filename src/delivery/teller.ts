@@ -8,6 +8,8 @@ import type { Run } from '../store/delivery/runs.ts'
 
 /** Events in one entry. Each may hold personal link targets and a reply of a kilobyte. */
 const EVENTS_PER_ENTRY = 200
+/** So long an outcome waits for an attempt, with which it becomes durable in one step. */
+const OUTCOME_WAIT_MS = 20
 /** Between tries while the log takes nothing. */
 const RETRY_MS = 250
 
@@ -28,6 +30,9 @@ export class Teller {
   readonly #options: TellerOptions
   #waiting: Waiting[] = []
   #telling: Promise<void> | undefined
+  /** Something waits that must not wait any longer. */
+  #isDue = false
+  #outcomeTimer: NodeJS.Timeout | undefined
 
   constructor(options: TellerOptions) {
     this.#options = options
@@ -37,20 +42,41 @@ export class Teller {
   tell(run: ToldRun, event: DeliveryEvent): Promise<void> {
     const told = Promise.withResolvers<void>()
     this.#waiting.push({ run, event, told })
-    this.#telling ??= this.#tellAll().finally(() => (this.#telling = undefined))
+    if (event.kind === 'attempted') this.#beginTelling()
+    else this.#outcomeTimer ??= setTimeout(() => this.#beginTelling(), OUTCOME_WAIT_MS)
     return told.promise
   }
 
   /** Resolves when everything told is durable. */
   async whenIdle(): Promise<void> {
-    while (this.#telling) await this.#telling
+    while (this.#waiting.length > 0 || this.#telling) {
+      this.#beginTelling()
+      await this.#telling
+    }
+  }
+
+  #beginTelling(): void {
+    this.#isDue = true
+    this.#telling ??= this.#tellAll()
   }
 
   async #tellAll(): Promise<void> {
     // What is told in one turn of the event loop goes into one entry.
     await new Promise(setImmediate)
-    while (this.#waiting.length > 0) {
+    while (this.#isDue) {
+      this.#isDue = false
+      clearTimeout(this.#outcomeTimer)
+      this.#outcomeTimer = undefined
+      await this.#appendFirst(this.#waiting.length)
+    }
+    this.#telling = undefined
+  }
+
+  /** Makes so many events durable, in order. */
+  async #appendFirst(count: number): Promise<void> {
+    for (let left = count; left > 0;) {
       const events = this.#takeOfOneRun()
+      left -= events.length
       await this.#append(events)
       for (const { told } of events) told.resolve()
     }
