@@ -22,7 +22,7 @@ export interface BackgroundRoles {
 export function serveBackground(
   options: StartOptions,
   { withPipeline, withDelivery }: BackgroundRoles,
-): Promise<Pick<RunningServer, 'loaded' | 'stop'>> {
+): Promise<Pick<RunningServer, 'loaded' | 'stop' | 'isSending'>> {
   return openAll(async (opened) => {
     const { config, diagnostics } = options
     await prepareMachine(config, { listens: false })
@@ -31,6 +31,7 @@ export function serveBackground(
     const writerLock = new WriterLock()
     const running: Closers = []
     const loaded: Promise<void>[] = []
+    let isSending = () => false
     if (withDelivery) {
       const database = openDatabase(config)
       opened.push(() => database.close())
@@ -39,6 +40,7 @@ export function serveBackground(
       const clock = receiptClock(Date.now, warnOfClock(diagnostics))
       const delivery = startDelivery(deliveryOptions(options, { database, log, receiptClock: clock, writerLock }))
       running.push(() => delivery.stop())
+      isSending = delivery.isSending
     }
     if (withPipeline) {
       const pipeline = startPipeline(pipelineOptions(options, writerLock))
@@ -46,6 +48,6 @@ export function serveBackground(
       loaded.push(pipeline.loaded)
     }
     opened.push(() => closeTogether(running))
-    return { loaded: Promise.all(loaded).then(() => undefined), stop: () => closeAll(opened) }
+    return { loaded: Promise.all(loaded).then(() => undefined), stop: () => closeAll(opened), isSending }
   })
 }

@@ -80,6 +80,8 @@ export interface RunningServer {
   readonly loaded: Promise<void>
   /** Finishes work in progress, then stops; resolves when everything is closed. */
   stop(): Promise<void>
+  /** Whether messages may still be on connections to SMTP servers. */
+  readonly isSending: () => boolean
 }
 
 /** Runs the role `http`, and the others unless the options leave them out. Throws if folder, port or a setting prevents it. */
@@ -139,13 +141,16 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     wakePipeline = pipeline.wake
     loaded = pipeline.loaded
   }
+  let isSending = () => false
   if (options.withDelivery !== false) {
     const { log, receiptClock: clock } = parts
     const delivery = startDelivery(deliveryOptions(options, { database, log, receiptClock: clock, writerLock }))
     running.push(() => delivery.stop())
+    isSending = delivery.isSending
   }
   running.push(startJobs(listJobs({ forget: parts, limits: savedLimits, files }), diagnostics))
-  return { url: urlOf(app), database, app, registry, queue: parts.queue, loaded, stop: () => closeAll(opened) }
+  const stop = () => closeAll(opened)
+  return { url: urlOf(app), database, app, registry, queue: parts.queue, loaded, stop, isSending }
 }
 
 interface OpenLimits {

@@ -29,6 +29,8 @@ export interface DeliveryThreadOptions extends Omit<DeliveryThreadData, 'logPort
 export interface RunningDelivery {
   /** Messages on connections end, and nothing else is sent. Close the log only after it. */
   stop(): Promise<void>
+  /** Whether the thread runs. */
+  readonly isSending: () => boolean
 }
 
 /** Starts the thread once there is something to send: many servers never send, and it takes memory. */
@@ -49,7 +51,9 @@ export function startDelivery(options: DeliveryThreadOptions): RunningDelivery {
     async stop() {
       await stopLooking()
       await thread?.stop()
+      thread = undefined
     },
+    isSending: () => thread !== undefined,
   }
 }
 

@@ -427,6 +427,16 @@ it('a shutdown exits with status 1 when requests in flight do not finish in time
   })
 })
 
+it('a shutdown waits longer while messages are on connections', async () => {
+  const script = `import { Shutdown } from './src/commands/shutdown.ts'
+    const stop = () => new Promise((resolve) => setTimeout(resolve, 500))
+    new Shutdown(() => {}, 50).running = { stop, isSending: () => true }
+    process.kill(process.pid, 'SIGTERM')
+    setInterval(() => {}, 1_000)`
+  const ended = promisify(execFile)(process.execPath, ['--input-type=module-typescript', '--eval', script])
+  await expect(ended).resolves.toMatchObject({ stderr: '' })
+})
+
 it.each([
   [undefined, undefined, 'data/log.db'],
   ['postgres://me:secret@db:5432/tidings?password=secret', undefined, 'PostgreSQL (db:5432/tidings)'],

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { findNatsServer } from '../../deploy/development/nats-cluster.ts'
-import { stopWaitMs } from '../../src/commands/shutdown.ts'
+import { SENDING_WAIT_MS, stopWaitMs } from '../../src/commands/shutdown.ts'
 import { readConfig, type Config } from '../../src/app/config.ts'
 import { Metrics } from '../../src/http/operator/metrics.ts'
 import { DRAIN_MS, READY_WAIT_MS } from '../../src/http/operator/readiness.ts'
@@ -22,7 +22,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const DOCUMENT = read('docs/cluster.md')
 /** The time after which a stopping process exits by itself. */
 const STOP_WAIT_MS = stopWaitMs({ databaseUrl: 'postgres://there' })
-const OURS = ['http-1', 'http-2', 'pipeline-1', 'pipeline-2']
+const OURS = ['http-1', 'http-2', 'pipeline-1', 'pipeline-2', 'delivery-1', 'delivery-2']
 const NATS = ['nats-1', 'nats-2', 'nats-3']
 /** The variables that `docker compose` gets from .env or the shell. */
 const GIVEN: Readonly<Record<string, string>> = { POSTGRES_PASSWORD: 'secret-1', NATS_PASSWORD: 'secret-2' }
@@ -75,8 +75,8 @@ describe.each([
 
   it('starts each role twice, from the Dockerfile of this checkout', () => {
     const commands = ours.map(({ command }) => command?.join(' '))
-    const [http, pipeline] = ['serve --role http', 'serve --role pipeline']
-    expect(commands).toEqual([http, http, pipeline, pipeline])
+    const [http, pipeline, delivery] = ['http', 'pipeline', 'delivery'].map((role) => `serve --role ${role}`)
+    expect(commands).toEqual([http, http, pipeline, pipeline, delivery, delivery])
     for (const { build = '' } of ours) expect(existsSync(join(ROOT, dirname(path), build, 'Dockerfile'))).toBe(true)
   })
 
@@ -88,10 +88,11 @@ describe.each([
 
   it('starts a process after its dependencies, restarts it, and gives it time to stop', () => {
     const needed = names.filter((name) => name === 'postgres' || NATS.includes(name))
-    for (const { depends_on, restart, stop_grace_period } of ours) {
+    for (const { command, depends_on, restart, stop_grace_period } of ours) {
       const healthy = Object.fromEntries(needed.map((name) => [name, { condition: 'service_healthy' }]))
       expect({ depends_on, restart }).toEqual({ depends_on: healthy, restart: 'unless-stopped' })
-      expect(Number.parseInt(stop_grace_period ?? '', 10) * 1_000).toBeGreaterThan(STOP_WAIT_MS)
+      const waitMs = command?.includes('delivery') ? STOP_WAIT_MS + SENDING_WAIT_MS : STOP_WAIT_MS
+      expect(Number.parseInt(stop_grace_period ?? '', 10) * 1_000).toBeGreaterThan(waitMs)
     }
     for (const name of needed) expect(services[name]?.healthcheck?.test?.[0]).toBe('CMD')
   })
