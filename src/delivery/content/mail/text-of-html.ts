@@ -15,9 +15,10 @@ const UNREAD: ReadonlySet<string> = new Set(
 const HIDDEN = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all)/i
 const VOID: ReadonlySet<string> = new Set('area base br col embed hr img input link meta source track wbr'.split(' '))
 const RULE = '-'.repeat(20)
-const SPACES = /[ \t\n\r\f]+/g
+/** White space that is not one space already: most of it is. */
+const SPACES = /[ \t\n\r\f]{2,}|[\t\n\r\f]/g
 /** Characters of width zero with which templates fill preview texts, soft hyphens, and the spaces around line breaks. */
-const FILLING = /\u00ad|\u034f|\u200b|\u200c|\u2060|\ufeff/g
+const FILLING = /[\u00ad\u034f\u200b\u200c\u2060\ufeff]/g
 
 export function textOfHtml(html: string): string {
   const writer = new TextWriter()
@@ -87,11 +88,12 @@ class TextWriter {
       return
     }
     const words = text.replaceAll(SPACES, ' ')
-    if (words.startsWith(' ')) this.#hasSpace = true
-    const trimmed = words.replaceAll(/^ | $/g, '')
+    const [beginsApart, endsApart] = [words.startsWith(' '), words.endsWith(' ')]
+    if (beginsApart) this.#hasSpace = true
+    const trimmed = words.slice(beginsApart ? 1 : 0, endsApart ? -1 : undefined)
     if (trimmed !== '') {
       this.#add(trimmed)
-      this.#hasSpace = words.endsWith(' ')
+      this.#hasSpace = endsApart
     }
   }
 
