@@ -18,7 +18,7 @@ const RULE = '-'.repeat(20)
 /** White space that is not one space already: most of it is. */
 const SPACES = /[ \t\n\r\f]{2,}|[\t\n\r\f]/g
 /** Characters of width zero with which templates fill preview texts, soft hyphens, and the spaces around line breaks. */
-const FILLING = /[\u00ad\u034f\u200b\u200c\u2060\ufeff]/g
+const FILLING = /[\u00ad\u200b\u200c\u2060\ufeff]|\u034f/g
 
 export function textOfHtml(html: string): string {
   const writer = new TextWriter()
