@@ -1,6 +1,6 @@
 // Runs the roles that take no requests: `pipeline` follows the log that other processes write, `delivery` sends campaigns.
 import { receiptClock } from '../core/receipt-clock.ts'
-import { startDelivery } from '../delivery/start-delivery.ts'
+import { startDelivery, type RunningDelivery } from '../delivery/start-delivery.ts'
 import { openLog } from '../log/open-log.ts'
 import { startPipeline } from '../pipeline/start-pipeline.ts'
 import { WriterLock } from '../runtime/writer-lock.ts'
@@ -22,7 +22,7 @@ export interface BackgroundRoles {
 export function serveBackground(
   options: StartOptions,
   { withPipeline, withDelivery }: BackgroundRoles,
-): Promise<Pick<RunningServer, 'loaded' | 'stop' | 'isSending'>> {
+): Promise<Pick<RunningServer, 'loaded' | 'isDelivering' | 'stop'>> {
   return openAll(async (opened) => {
     const { config, diagnostics } = options
     await prepareMachine(config, { listens: false })
@@ -31,16 +31,16 @@ export function serveBackground(
     const writerLock = new WriterLock()
     const running: Closers = []
     const loaded: Promise<void>[] = []
-    let isSending = () => false
+    let delivery: RunningDelivery | undefined
     if (withDelivery) {
       const database = openDatabase(config)
       opened.push(() => database.close())
       const log = await openLog(config, { onCommit: () => {}, keys: idempotencyKeysIn(database) })
       opened.push(() => log.close())
       const clock = receiptClock(Date.now, warnOfClock(diagnostics))
-      const delivery = startDelivery(deliveryOptions(options, { database, log, receiptClock: clock, writerLock }))
-      running.push(() => delivery.stop())
-      isSending = delivery.isSending
+      const started = startDelivery(deliveryOptions(options, { database, log, receiptClock: clock, writerLock }))
+      running.push(() => started.stop())
+      delivery = started
     }
     if (withPipeline) {
       const pipeline = startPipeline(pipelineOptions(options, writerLock))
@@ -48,6 +48,12 @@ export function serveBackground(
       loaded.push(pipeline.loaded)
     }
     opened.push(() => closeTogether(running))
-    return { loaded: Promise.all(loaded).then(() => undefined), stop: () => closeAll(opened), isSending }
+    return {
+      loaded: Promise.all(loaded).then(() => undefined),
+      get isDelivering() {
+        return delivery?.isDelivering ?? false
+      },
+      stop: () => closeAll(opened),
+    }
   })
 }

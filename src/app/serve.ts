@@ -78,10 +78,10 @@ export interface RunningServer {
   readonly queue: KeyedQueue
   /** Resolves when all threads of the start have loaded their code. */
   readonly loaded: Promise<void>
+  /** Whether messages may be on connections to SMTP servers. */
+  readonly isDelivering: boolean
   /** Finishes work in progress, then stops; resolves when everything is closed. */
   stop(): Promise<void>
-  /** Whether messages may still be on connections to SMTP servers. */
-  readonly isSending: () => boolean
 }
 
 /** Runs the role `http`, and the others unless the options leave them out. Throws if folder, port or a setting prevents it. */
@@ -141,16 +141,25 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     wakePipeline = pipeline.wake
     loaded = pipeline.loaded
   }
-  let isSending = () => false
-  if (options.withDelivery !== false) {
-    const { log, receiptClock: clock } = parts
-    const delivery = startDelivery(deliveryOptions(options, { database, log, receiptClock: clock, writerLock }))
-    running.push(() => delivery.stop())
-    isSending = delivery.isSending
-  }
+  const { log, receiptClock: clock } = parts
+  const delivery =
+    options.withDelivery === false
+      ? undefined
+      : startDelivery(deliveryOptions(options, { database, log, receiptClock: clock, writerLock }))
+  running.push(() => delivery?.stop())
   running.push(startJobs(listJobs({ forget: parts, limits: savedLimits, files }), diagnostics))
-  const stop = () => closeAll(opened)
-  return { url: urlOf(app), database, app, registry, queue: parts.queue, loaded, stop, isSending }
+  return {
+    url: urlOf(app),
+    database,
+    app,
+    registry,
+    queue: parts.queue,
+    loaded,
+    get isDelivering() {
+      return delivery?.isDelivering ?? false
+    },
+    stop: () => closeAll(opened),
+  }
 }
 
 interface OpenLimits {

@@ -9,19 +9,18 @@ import type { CommandCall } from './command.ts'
 
 /** How long work in progress may take to finish. */
 const STOP_WAIT_MS = 8_000
-/** How much longer it may take while messages are on connections to SMTP servers: as long as delivery waits, and a little more. */
-export const SENDING_WAIT_MS = 60_000
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
 export interface Stoppable {
   stop(): Promise<void>
-  /** Whether messages may still be on connections to SMTP servers. */
-  readonly isSending?: () => boolean
+  /** Whether messages may still be on connections to SMTP servers. Stopping waits for them longer than for anything else. */
+  readonly isDelivering: boolean
 }
 
 /**
- * How long stopping may take after a signal, unless the process is sending; then it ends with exit status 1. Shorter than the time
- * after which it would be killed (10 s in container runtimes, 15 s in the files of `deploy/`), so that it can still report the cause.
+ * How long stopping may take after a signal, unless messages are still on connections (`start-delivery.ts` limits that); then the
+ * process ends with exit status 1. Shorter than the time after which it would
+ * be killed (10 s in container runtimes, 15 s in the files of `deploy/`), so that it can still report the cause.
  */
 export function stopWaitMs({ databaseUrl }: Pick<Config, 'databaseUrl'>): number {
   return databaseUrl === undefined ? STOP_WAIT_MS : DRAIN_MS + STOP_WAIT_MS
@@ -71,7 +70,7 @@ export class Shutdown {
     this.#isStopping = true
     const startedAt = performance.now()
     this.#diagnostics?.info({ reason: signal }, 'stopping')
-    setTimeout(() => this.#endLate(), this.#waitMs)
+    this.#limitStop()
     try {
       await this.#running?.stop()
     } catch (error) {
@@ -81,10 +80,12 @@ export class Shutdown {
     process.exit(0)
   }
 
-  #endLate(): void {
-    const end = (waitedMs: number) => this.#endNow(`work in progress did not finish within ${waitedMs} ms`)
-    if (!this.#running?.isSending?.()) end(this.#waitMs)
-    setTimeout(() => end(this.#waitMs + SENDING_WAIT_MS), SENDING_WAIT_MS)
+  /** Ends the process if stopping takes too long. */
+  #limitStop(): void {
+    setTimeout(() => {
+      if (this.#running?.isDelivering) return this.#limitStop()
+      this.#endNow(`work in progress did not finish within ${this.#waitMs} ms`)
+    }, this.#waitMs)
   }
 
   #endNow(reason: string): never {

@@ -1,5 +1,6 @@
 // Holds the lease of a sender while this process sends for it. The process judges the lease by its own clock, which goes on while the
 // process is stopped: a process that wakes up after its lease ended sends nothing more.
+import { firstClaimUnder } from '../store/delivery/message-claims.ts'
 import { pause } from '../runtime/pause.ts'
 import { releaseSenderLease, renewSenderLease, type SenderLease } from '../store/senders/sender-leases.ts'
 import type { Database } from '../store/store.ts'
@@ -23,18 +24,25 @@ export class HeldLease {
   readonly #options: HeldLeaseOptions
   readonly #ending = new AbortController()
   #validUntil: number
+  #nextClaim: number
   readonly #renewing: Promise<void>
 
   constructor(options: HeldLeaseOptions) {
     this.lease = options.lease
     this.#options = options
     this.#validUntil = options.takenAt + SENDER_LEASE_MS - MARGIN_MS
+    this.#nextClaim = firstClaimUnder(options.lease.fence)
     this.#renewing = this.#renewAgain()
   }
 
   /** Whether nobody else can send for the sender now. */
   get isValid(): boolean {
     return performance.now() < this.#validUntil
+  }
+
+  /** The number of the next claim of messages. */
+  nextClaim(): number {
+    return this.#nextClaim++
   }
 
   /** Ends the renewal and gives the lease back. */

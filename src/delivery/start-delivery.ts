@@ -12,7 +12,7 @@ import { serveLog } from './log-port.ts'
 /** How often campaigns are looked for while there are none. */
 const LOOK_EVERY_MS = 500
 /** How long messages on connections may take to end; a little longer than the thread itself waits. */
-const STOP_WAIT_MS = 65_000
+export const DELIVERY_STOP_WAIT_MS = 65_000
 
 export interface DeliveryThreadOptions extends Omit<DeliveryThreadData, 'logPort'> {
   /** Shows whether there is something to send. */
@@ -27,10 +27,10 @@ export interface DeliveryThreadOptions extends Omit<DeliveryThreadData, 'logPort
 }
 
 export interface RunningDelivery {
+  /** Whether messages may be on connections: the thread has started, and has not ended. */
+  readonly isDelivering: boolean
   /** Messages on connections end, and nothing else is sent. Close the log only after it. */
   stop(): Promise<void>
-  /** Whether the thread runs. */
-  readonly isSending: () => boolean
 }
 
 /** Starts the thread once there is something to send: many servers never send, and it takes memory. */
@@ -48,12 +48,13 @@ export function startDelivery(options: DeliveryThreadOptions): RunningDelivery {
     },
   )
   return {
+    get isDelivering() {
+      return thread?.isRunning ?? false
+    },
     async stop() {
       await stopLooking()
       await thread?.stop()
-      thread = undefined
     },
-    isSending: () => thread !== undefined,
   }
 }
 
@@ -61,6 +62,7 @@ class DeliveryThread {
   readonly #thread: Worker
   readonly #ended: Promise<void>
   readonly #onGivenUp: () => void
+  isRunning = true
 
   constructor({ log, receiptClock, onFailed, onGivenUp, ...options }: DeliveryThreadOptions) {
     const { location, writerLock, config, piiKey, secretKey, isAlone } = options
@@ -72,7 +74,10 @@ class DeliveryThread {
     this.#thread = startWithRoom(() => new Worker(file, { name: 'delivery', workerData, transferList: [port2] }))
     this.#thread.on('message', ({ what, error }: DeliveryMessage) => onFailed(what, error))
     this.#ended = new Promise((resolve) => this.#thread.once('exit', () => resolve()))
-    void this.#ended.then(() => port1.close())
+    void this.#ended.then(() => {
+      this.isRunning = false
+      port1.close()
+    })
     this.#onGivenUp = onGivenUp
   }
 
@@ -81,7 +86,7 @@ class DeliveryThread {
     const late = setTimeout(() => {
       this.#onGivenUp()
       void this.#thread.terminate()
-    }, STOP_WAIT_MS)
+    }, DELIVERY_STOP_WAIT_MS)
     await this.#ended
     clearTimeout(late)
   }

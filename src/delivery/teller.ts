@@ -69,6 +69,7 @@ export class Teller {
       this.#outcomeTimer = undefined
       await this.#appendFirst(this.#waiting.length)
     }
+    // In the turn of the last look, so that nothing told after it is left waiting.
     this.#telling = undefined
   }
 

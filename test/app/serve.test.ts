@@ -430,7 +430,7 @@ it('a shutdown exits with status 1 when requests in flight do not finish in time
 it('a shutdown waits longer while messages are on connections', async () => {
   const script = `import { Shutdown } from './src/commands/shutdown.ts'
     const stop = () => new Promise((resolve) => setTimeout(resolve, 500))
-    new Shutdown(() => {}, 50).running = { stop, isSending: () => true }
+    new Shutdown(() => {}, 50).running = { stop, isDelivering: true }
     process.kill(process.pid, 'SIGTERM')
     setInterval(() => {}, 1_000)`
   const ended = promisify(execFile)(process.execPath, ['--input-type=module-typescript', '--eval', script])

@@ -8,9 +8,10 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { findNatsServer } from '../../deploy/development/nats-cluster.ts'
-import { SENDING_WAIT_MS, stopWaitMs } from '../../src/commands/shutdown.ts'
+import { stopWaitMs } from '../../src/commands/shutdown.ts'
 import { readConfig, type Config } from '../../src/app/config.ts'
 import { Metrics } from '../../src/http/operator/metrics.ts'
+import { DELIVERY_STOP_WAIT_MS } from '../../src/delivery/start-delivery.ts'
 import { DRAIN_MS, READY_WAIT_MS } from '../../src/http/operator/readiness.ts'
 import { OPERATOR_PATHS } from '../../src/http/operator/operator-routes.ts'
 import { findFreePorts } from '../support/free-ports.ts'
@@ -91,7 +92,7 @@ describe.each([
     for (const { command, depends_on, restart, stop_grace_period } of ours) {
       const healthy = Object.fromEntries(needed.map((name) => [name, { condition: 'service_healthy' }]))
       expect({ depends_on, restart }).toEqual({ depends_on: healthy, restart: 'unless-stopped' })
-      const waitMs = command?.includes('delivery') ? STOP_WAIT_MS + SENDING_WAIT_MS : STOP_WAIT_MS
+      const waitMs = command?.includes('delivery') ? STOP_WAIT_MS + DELIVERY_STOP_WAIT_MS : STOP_WAIT_MS
       expect(Number.parseInt(stop_grace_period ?? '', 10) * 1_000).toBeGreaterThan(waitMs)
     }
     for (const name of needed) expect(services[name]?.healthcheck?.test?.[0]).toBe('CMD')

@@ -170,6 +170,11 @@ function fieldsOf(body: ErrorBody): string[] {
   return [...new Set((body.error?.details ?? []).map(({ field }) => field))].toSorted()
 }
 
+/** Sends requests as `TestServer.call` does, to a server in a process of its own; `url` is asked before each. */
+export function callsTo(url: () => string, workspace: TestWorkspace): TestServer['call'] {
+  return (method, path, options = {}) => call(url(), workspace, method, path, options)
+}
+
 async function call<Body>(
   url: string,
   main: TestWorkspace,

@@ -7,7 +7,7 @@ export interface MessageProgress {
   readonly state: MessageState
   readonly reason: string | null
   readonly nextAt: number
-  /** The fence under which it was claimed last; null once nobody has it. */
+  /** The number of its last claim; null once nobody has it. */
   readonly claim: number | null
   readonly claimedAt: number | null
   readonly firstTriedAt: number | null

@@ -14,7 +14,7 @@ export interface EventBasis {
   readonly customer_id: string
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** The fence of the lease under which the message was claimed; null for what somebody decides about a message in doubt. */
+  /** The claim under which a process had the message (`message-claims.ts`); null for what somebody decides about a message in doubt. */
   readonly claim: number | null
 }
 

@@ -22,6 +22,8 @@ import type { OpenRun } from './open-run.ts'
 /** A message whose turn has come, with everything that it needs. */
 export interface ClaimedMessage {
   readonly message: RunMessage
+  /** What its events name; `ClaimOptions`. */
+  readonly claim: number
   /** Why it is not sent after all; undefined: it is sent. */
   readonly removal: RemovalReason | undefined
   /** The address; empty if it is not sent. */
@@ -37,6 +39,8 @@ const NO_CODE_LEFT = 'A coupon list has no code left. Add codes, then resume the
 export interface ClaimOptions {
   readonly open: OpenRun
   readonly max: number
+  /** Of this block only (`firstClaimUnder`). */
+  readonly claim: number
   readonly now: number
   readonly emailVault: EmailVault | undefined
   /** The labels of the coupon lists that a message's template uses. */
@@ -45,7 +49,7 @@ export interface ClaimOptions {
 
 /** Claims at most `max` messages, in the caller's transaction. Throws LeaseLost. */
 export async function claimBlock(store: Store, lease: SenderLease, options: ClaimOptions): Promise<ClaimedMessage[]> {
-  const { open, max, now } = options
+  const { open, max, claim, now } = options
   const { run, workspace } = open
   await requireSenderLease(store, lease)
   if (run.isCapped) await store.lock(`frequency caps ${workspace.id}`)
@@ -54,7 +58,7 @@ export async function claimBlock(store: Store, lease: SenderLease, options: Clai
   const claimed = await holdFor(store, turns, options)
   await claimMessages(
     store,
-    { run: run.number, fence: lease.fence },
+    { run: run.number, claim },
     claimed.map(({ message, removal, emailKey }) => {
       return { number: message.number, emailKey, claimedAt: removal ? null : now }
     }),
@@ -69,7 +73,7 @@ interface Turn extends ClaimedMessage {
 
 /** Each message whose user is there. Users who are being merged are there at the next turn. */
 async function checkTurns(store: Store, due: readonly RunMessage[], options: ClaimOptions): Promise<Turn[]> {
-  const { open, emailVault, now } = options
+  const { open, emailVault, claim, now } = options
   const { workspace, delivery, run } = open
   const userIds = [...new Set(due.map(({ userId }) => userId))]
   const users = new Map((await findUsers(store, userIds)).map((user) => [user.id, user]))
@@ -90,7 +94,7 @@ async function checkTurns(store: Store, due: readonly RunMessage[], options: Cla
     const allowsTracking = preference.tracking?.[0] !== false
     const { address, attributes } = readUser(user, options.open, emailVault)
     if (!removal) others.take(message, emailKey)
-    turns.push({ message, removal, emailKey, address, attributes, coupons: {}, allowsTracking })
+    turns.push({ message, claim, removal, emailKey, address, attributes, coupons: {}, allowsTracking })
   }
   return turns
 }

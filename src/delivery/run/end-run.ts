@@ -6,22 +6,24 @@ import { hasMessagesIn, type RunMessage } from '../../store/delivery/messages.ts
 import { savePhase } from '../../store/delivery/runs.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
+import type { HeldLease } from '../sender-lease.ts'
 import type { OpenRun } from './open-run.ts'
 
 /** Messages of a cancelled run that are removed at once. */
 const REMOVED_PER_SLICE = 1_000
 
 /** Claims a slice of the rest of a cancelled run, and tells the log that it is removed. Returns how many. Throws LeaseLost. */
-export async function removeRest(parts: DeliveryParts, lease: SenderLease, { run }: OpenRun): Promise<number> {
+export async function removeRest(parts: DeliveryParts, held: HeldLease, { run }: OpenRun): Promise<number> {
+  const claim = held.nextClaim()
   const rest = await parts.database.write(async (store) => {
-    await requireSenderLease(store, lease)
+    await requireSenderLease(store, held.lease)
     const waiting = await listWaitingMessages(store, run.number, REMOVED_PER_SLICE)
     const claims = waiting.map(({ number, emailKey }) => ({ number, emailKey, claimedAt: null }))
-    await claimMessages(store, { run: run.number, fence: lease.fence }, claims)
+    await claimMessages(store, { run: run.number, claim }, claims)
     return waiting
   })
   const at = parts.clock()
-  await Promise.all(rest.map((message) => parts.teller.tell(run, toCancelled(message, lease.fence, at))))
+  await Promise.all(rest.map((message) => parts.teller.tell(run, toCancelled(message, claim, at))))
   return rest.length
 }
 

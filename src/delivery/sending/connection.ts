@@ -31,8 +31,6 @@ export interface ConnectionOptions {
   readonly messagesPerConnection: () => number
   /** Whether the sender still has so many connections. */
   readonly isWanted: () => boolean
-  /** The fence of the sender's lease. */
-  readonly fence: number
   readonly isLeaseValid: () => boolean
   /** Pauses the campaign of a message, or all campaigns of the sender. */
   readonly pause: (whose: SendingRun | 'all', reply: SmtpReply) => Promise<void>
@@ -88,6 +86,7 @@ export class Connection {
     if (!session) return
     const { gate } = this.#options
     if (!(await gate.turn())) return void this.#tell(ready, { kind: 'released', until: 0 })
+    if (!this.#options.isLeaseValid()) throw new LeaseLost()
     await this.#exchange(ready, made, session)
   }
 
@@ -169,13 +168,13 @@ export class Connection {
     })
   }
 
-  #tell({ sending, claimed: { message } }: ReadyMessage, outcome: DeliveryOutcome): Promise<void> {
-    const { parts, fence } = this.#options
+  #tell({ sending, claimed: { message, claim } }: ReadyMessage, outcome: DeliveryOutcome): Promise<void> {
+    const { parts } = this.#options
     const basis: EventBasis = {
       message: message.number,
       customer_id: message.customerId,
       at: parts.clock(),
-      claim: fence,
+      claim,
     }
     return parts.teller.tell(sending.open.run, { ...basis, ...outcome })
   }

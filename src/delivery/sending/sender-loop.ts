@@ -169,7 +169,7 @@ export class SenderLoop {
     const { number } = open.run
     if (open.delivery.state === 'cancelled') {
       await this.#putBack(({ sending }) => sending.open.run.number === number)
-      if ((await removeRest(this.#parts, lease, open)) > 0) return true
+      if ((await removeRest(this.#parts, this.#held, open)) > 0) return true
     } else if (await this.#claim(open, sender)) return true
     if (await hasMessagesIn(database, number, OPEN_STATES)) return false
     if (await finishRun(this.#parts, lease, open)) this.#sending.delete(number)
@@ -199,7 +199,8 @@ export class SenderLoop {
       await requireSenderLease(store, lease)
       const max = await takeQuota(store, lease, { day, perDay: limits.perDay, wanted: block })
       const couponLabelsOf = (message: RunMessage) => sending.couponLabelsOf(message)
-      const options = { open: sending.open, max, now, emailVault, couponLabelsOf }
+      const claim = this.#held.nextClaim()
+      const options = { open: sending.open, max, claim, now, emailVault, couponLabelsOf }
       const messages = max === 0 ? [] : await claimBlock(store, lease, options)
       await returnQuota(store, lease, day, max - messages.filter(({ removal }) => !removal).length)
       return { claimed: messages, quota: max }
@@ -230,7 +231,6 @@ export class SenderLoop {
         smtp: () => this.#smtpSettings(),
         messagesPerConnection: () => this.#sender?.limits.messagesPerConnection ?? 1,
         isWanted: () => index < (this.#sender?.limits.connections ?? 0),
-        fence: this.#held.lease.fence,
         isLeaseValid: () => this.#held.isValid,
         pause: (whose, reply) => this.#pause(whose, reply),
       })

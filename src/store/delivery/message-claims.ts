@@ -44,8 +44,19 @@ export async function findNextDue(store: Store, run: number): Promise<number | u
   return times.length > 0 ? Math.min(...times) : undefined
 }
 
+/** Claims under one fence: a claim of every second for decades. */
+const CLAIMS_PER_FENCE = 2 ** 30
+
+/**
+ * The first claim under a fence; the following numbers are its further ones. Each block gets its own, so that an event which the log
+ * got twice ends no later claim of its message. A greater fence has greater claims.
+ */
+export function firstClaimUnder(fence: number): number {
+  return fence * CLAIMS_PER_FENCE
+}
+
 /** The messages of a run that a process has claimed under its fence. */
-export interface ClaimOf {
+interface ClaimsUnder {
   readonly run: number
   readonly fence: number
 }
@@ -60,7 +71,7 @@ export interface MessageClaim {
 
 export async function claimMessages(
   store: Store,
-  { run, fence }: ClaimOf,
+  { run, claim }: { readonly run: number; readonly claim: number },
   claims: readonly MessageClaim[],
 ): Promise<void> {
   if (claims.length === 0) return
@@ -72,7 +83,7 @@ export async function claimMessages(
     .from(store.rowsOf('claimed', columns, rows))
     .set((set) => ({
       state: 'sending',
-      claim: fence,
+      claim,
       email_key: set.ref('claimed.email_key'),
       claimed_at: set.ref('claimed.claimed_at'),
       attempted_at: null,
@@ -85,7 +96,7 @@ export async function claimMessages(
 /** Queues claimed messages again that no server was asked about. */
 export async function unclaimMessages(
   store: Store,
-  { run, fence }: ClaimOf,
+  { run, fence }: ClaimsUnder,
   numbers: readonly number[],
 ): Promise<void> {
   if (numbers.length === 0) return
@@ -95,7 +106,7 @@ export async function unclaimMessages(
     .where('run', '=', run)
     .where('number', 'in', wanted)
     .where('state', '=', 'sending')
-    .where('claim', '=', fence)
+    .where('claim', '>=', firstClaimUnder(fence))
     .where('attempted_at', 'is', null)
     .execute()
 }
@@ -105,12 +116,12 @@ export async function unclaimMessages(
  * in doubt; the others are queued again. Call it once the pipeline has applied everything that the process told. Returns the numbers
  * of those in doubt.
  */
-export async function settleAbandoned(store: Store, { run, fence }: ClaimOf): Promise<number[]> {
+export async function settleAbandoned(store: Store, { run, fence }: ClaimsUnder): Promise<number[]> {
   const abandoned = () =>
     changeMessages(store)
       .where('run', '=', run)
       .where('state', '=', 'sending')
-      .where((row) => row.or([row('claim', 'is', null), row('claim', '<', fence)]))
+      .where((row) => row.or([row('claim', 'is', null), row('claim', '<', firstClaimUnder(fence))]))
   const queued = { state: 'queued', claim: null, claimed_at: null }
   await abandoned().set(queued).where('attempted_at', 'is', null).execute()
   const doubtful = await abandoned().set({ state: 'in_doubt', attempted_at: null }).returning('number').execute()

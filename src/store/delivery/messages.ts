@@ -27,7 +27,7 @@ interface MessageRow {
   reason: string | null
   /** Not before this time; 0 at once. */
   next_at: number
-  /** The fence of the sender's lease under which it was claimed last. */
+  /** The number of its last claim (`message-claims.ts`). */
   claim: number | null
   /** When it was claimed last. Frequency caps count claims. */
   claimed_at: number | null

@@ -77,7 +77,8 @@ export async function takeSenderLease(
   const isHeld = lease.leased_until > now && lease.leased_until <= now + keptMs
   if (isHeld && !isAlone) return undefined
   const fence = lease.fence + 1
-  await setLease(store, sender, { fence, holder, leased_until: now + keptMs })
+  // Whether the server takes mail, this process has yet to find out.
+  await setLease(store, sender, { fence, holder, leased_until: now + keptMs, waiting: null })
   return { sender, fence }
 }
 
