@@ -1,7 +1,7 @@
 // Runs the roles that take no requests: `pipeline` follows the log that other processes write, `delivery` sends campaigns.
 import { receiptClock } from '../core/receipt-clock.ts'
 import { startDelivery, type RunningDelivery } from '../delivery/start-delivery.ts'
-import { openLog } from '../log/open-log.ts'
+import { openLog, openLogReader } from '../log/open-log.ts'
 import { startPipeline } from '../pipeline/start-pipeline.ts'
 import { WriterLock } from '../runtime/writer-lock.ts'
 import { idempotencyKeysIn } from '../store/entries/idempotency-keys.ts'
@@ -37,8 +37,11 @@ export function serveBackground(
       opened.push(() => database.close())
       const log = await openLog(config, { onCommit: () => {}, keys: idempotencyKeysIn(database) })
       opened.push(() => log.close())
+      const logReader = await openLogReader(config)
+      opened.push(() => logReader.close())
       const clock = receiptClock(Date.now, warnOfClock(diagnostics))
-      const started = startDelivery(deliveryOptions(options, { database, log, receiptClock: clock, writerLock }))
+      const shared = { database, log, logReader, receiptClock: clock, writerLock }
+      const started = startDelivery(deliveryOptions(options, shared))
       running.push(() => started.stop())
       delivery = started
     }

@@ -40,6 +40,7 @@ import type { Parts } from '../operations/operation.ts'
 import { KeyedQueue } from '../concurrency/keyed-queue.ts'
 import { EXPORT_SLOTS, IMPORT_SLOTS, Slots, UPLOAD_SLOTS } from '../operations/slots.ts'
 import type { AppliedBatch } from '../pipeline/follower/follow-log.ts'
+import { Renderer } from '../delivery/content/renderer.ts'
 import { startDelivery } from '../delivery/start-delivery.ts'
 import { startPipeline } from '../pipeline/start-pipeline.ts'
 import { saveAllLimits, type SaveLimitsOptions } from '../jobs/save-limits.ts'
@@ -141,11 +142,10 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     wakePipeline = pipeline.wake
     loaded = pipeline.loaded
   }
-  const { log, receiptClock: clock } = parts
   const delivery =
     options.withDelivery === false
       ? undefined
-      : startDelivery(deliveryOptions(options, { database, log, receiptClock: clock, writerLock }))
+      : startDelivery(deliveryOptions(options, { ...partsOfDelivery(parts), writerLock }))
   running.push(() => delivery?.stop())
   running.push(startJobs(listJobs({ forget: parts, limits: savedLimits, files }), diagnostics))
   return {
@@ -160,6 +160,10 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     },
     stop: () => closeAll(opened),
   }
+}
+
+function partsOfDelivery({ database, log, logReader, receiptClock: clock }: Parts) {
+  return { database, log, logReader, receiptClock: clock }
 }
 
 interface OpenLimits {
@@ -209,6 +213,8 @@ async function openParts(
   await checkLog(database, logReader, options)
   const datingClock = receiptClock(clock, warnOfClock(options.diagnostics))
   const emailVault = config.piiKey && new EmailVault(config.piiKey)
+  const renderer = new Renderer()
+  opened.push(() => renderer.close())
   const secretVault = openSecretVault(config)
   const secretsWarning = await findSecretsWarning(database, secretVault)
   if (secretsWarning !== undefined) options.diagnostics.warn(secretsWarning)
@@ -218,6 +224,7 @@ async function openParts(
     logReader,
     emailVault,
     secretVault,
+    renderer,
     fetchText: options.fetchText ?? fetchText,
     delivery: config.delivery,
     freshness: new Freshness({ database, log, logReader, clock: datingClock }),

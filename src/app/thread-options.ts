@@ -19,7 +19,9 @@ export function pipelineOptions({ config, diagnostics }: StartOptions, writerLoc
 
 export function deliveryOptions(
   { config, diagnostics }: StartOptions,
-  shared: Pick<DeliveryThreadOptions, 'database' | 'log' | 'receiptClock'> & { readonly writerLock: WriterLock },
+  shared: Pick<DeliveryThreadOptions, 'database' | 'log' | 'logReader' | 'receiptClock'> & {
+    readonly writerLock: WriterLock
+  },
 ): DeliveryThreadOptions {
   const { dataDir, databaseUrl, natsUrl, piiKey } = config
   return {

@@ -4,6 +4,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../app/config.ts'
 import { AppError } from '../core/app-error.ts'
 import { messageOf } from '../core/thrown.ts'
+import { RENDER_THREAD } from '../delivery/content/renderer.ts'
 import { DRAIN_MS } from '../http/operator/readiness.ts'
 import type { CommandCall } from './command.ts'
 
@@ -58,6 +59,8 @@ export class Shutdown {
   /** Without one of its threads, a process would accept requests and never finish them. */
   #watch(thread: Worker): void {
     const name = thread.threadName
+    // Its renderer ends it when a template takes too long, and starts another.
+    if (name === RENDER_THREAD) return
     thread.on('error', (error) => this.#endNow(`the thread "${name}" failed: ${messageOf(error)}`))
     // A failed start closes its threads itself, and then reports its error.
     thread.on('exit', () => {

@@ -1,12 +1,13 @@
-// Starts the thread that sends campaigns, and appends to the log what it tells.
+// Starts the thread that sends campaigns, and appends to the log what it tells. Judges the hits of messages as long as it runs.
 import { MessageChannel, Worker } from 'node:worker_threads'
-import type { LogWriter } from '../log/event-log.ts'
+import type { LogReader, LogWriter } from '../log/event-log.ts'
 import { startRepeating } from '../runtime/repeat.ts'
 import { startWithRoom } from '../runtime/start-with-room.ts'
 import { listSendersToSendFor } from '../store/delivery/delivery-work.ts'
 import { toDescription } from '../store/describe-error.ts'
 import type { Database } from '../store/store.ts'
 import type { DeliveryCommand, DeliveryMessage, DeliveryThreadData } from './delivery-thread.ts'
+import { startJudging } from './hits/judge-hits.ts'
 import { serveLog } from './log-port.ts'
 
 /** How often campaigns are looked for while there are none. */
@@ -18,6 +19,7 @@ export interface DeliveryThreadOptions extends Omit<DeliveryThreadData, 'logPort
   /** Shows whether there is something to send. */
   readonly database: Database
   readonly log: Pick<LogWriter, 'append'>
+  readonly logReader: LogReader
   /** Milliseconds since the epoch, for entries of the log. */
   readonly receiptClock: () => number
   /** Called for a failure, with the description of the error (`describe-error.ts`). */
@@ -33,9 +35,9 @@ export interface RunningDelivery {
   stop(): Promise<void>
 }
 
-/** Starts the thread once there is something to send: many servers never send, and it takes memory. */
+/** Starts the thread once there is something to send: many servers never send, and it takes memory. Judging needs no thread. */
 export function startDelivery(options: DeliveryThreadOptions): RunningDelivery {
-  const { database, onFailed } = options
+  const { database, log, logReader, receiptClock, config, onFailed } = options
   let thread: DeliveryThread | undefined
   const stopLooking = startRepeating(
     async () => {
@@ -47,12 +49,18 @@ export function startDelivery(options: DeliveryThreadOptions): RunningDelivery {
       onFailed: (error) => onFailed('cannot look for campaigns; retrying', toDescription(error)),
     },
   )
+  const { machineNetworks } = config
+  const stopJudging = startJudging(
+    { database, log, logReader, clock: receiptClock, machineNetworks },
+    { onFailed: (error) => onFailed('cannot judge opens and clicks; retrying', toDescription(error)) },
+  )
   return {
     get isDelivering() {
       return thread?.isRunning ?? false
     },
     async stop() {
       await stopLooking()
+      await stopJudging()
       await thread?.stop()
     },
   }

@@ -5,6 +5,7 @@ import type { Fault, WarningKind } from '../core/app-error.ts'
 import type { Credential, Requirement } from '../core/accounts/credential.ts'
 import type { DeliveryConfig } from '../core/delivery/delivery-config.ts'
 import type { LimitName, Workspace } from '../core/workspace.ts'
+import type { Renderer } from '../delivery/content/renderer.ts'
 import type { LogReader, LogWriter } from '../log/event-log.ts'
 import type { SecretVault } from '../store/secret-vault.ts'
 import type { Database, Store } from '../store/store.ts'
@@ -28,6 +29,8 @@ export interface Parts {
   /** Undefined if a store in PostgreSQL has no SECRET_KEY; then no secret can be stored. */
   readonly secretVault: SecretVault | undefined
   readonly delivery: DeliveryConfig
+  /** For previews, tests and the links that show a message. Its thread starts with the first of them. */
+  readonly renderer: Renderer
   readonly freshness: Freshness
   /** For operations that name a user. */
   readonly appliedEntries: AppliedEntries

@@ -46,7 +46,7 @@ import { createDeliveries } from './delivery/deliveries.ts'
 import { createDeliveryUses } from './delivery/delivery-uses.ts'
 import { createMessageHits } from './delivery/message-hits.ts'
 import { createMessages } from './delivery/messages.ts'
-import { createRunAttachments } from './delivery/run-attachments.ts'
+import { createDeliveryAttachments } from './delivery/delivery-attachments.ts'
 import { createRuns } from './delivery/runs.ts'
 import { createHeldCoupons } from './coupons/held-coupons.ts'
 import { createReleasedCoupons } from './coupons/released-coupons.ts'
@@ -131,7 +131,7 @@ async function createDeliveryTables(store: Store, types: SqlTypes): Promise<void
     createDeliveries,
     createDeliveryUses,
     createRuns,
-    createRunAttachments,
+    createDeliveryAttachments,
     createMessages,
     createMessageHits,
     addHeldCounts,

@@ -16,6 +16,8 @@ const LETTERS_BYTES_MAX = 64 * 1024 * 1024
 /** How often the renderer looks whether the thread is late. */
 const WATCH_MS = RENDER_TIME_MAX_MS / 20
 const HEAP_MIB = 512
+/** The name of the threads that renderers start, and may end at any time. */
+export const RENDER_THREAD = 'render'
 const TOO_MUCH_MEMORY = 'Rendering the message took too much memory.'
 
 type AnyResult = RenderResult | PartsResult
@@ -156,7 +158,7 @@ class RenderThread {
     this.#progress = new Float64Array(workerData.progress)
     const file = new URL('./render-thread.ts', import.meta.url)
     const resourceLimits = { maxOldGenerationSizeMb: HEAP_MIB }
-    this.#worker = startWithRoom(() => new Worker(file, { name: 'render', workerData, resourceLimits }))
+    this.#worker = startWithRoom(() => new Worker(file, { name: RENDER_THREAD, workerData, resourceLimits }))
     this.#worker.on('message', onAnswer)
     this.#worker.on('error', (error) => onEnd(error instanceof Error ? error : new Error(String(error))))
     this.#worker.on('exit', () => onEnd(new Error('the thread that renders messages ended')))

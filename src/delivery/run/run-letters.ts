@@ -2,9 +2,16 @@
 import type { PinnedTemplate } from '../../core/delivery/audience/pinned-variation.ts'
 import type { RunContent } from '../../core/delivery/run-content.ts'
 import type { StoredDelivery } from '../../store/delivery/deliveries.ts'
+import type { Attachment } from '../../core/templates/template.ts'
 import type { Store } from '../../store/store.ts'
 import { findTemplateVersions } from '../../store/templates/template-versions.ts'
 import { prepareTemplate, type PreparedTemplate } from '../content/template/prepare-template.ts'
+
+/** A template of a run. */
+export interface RunTemplate {
+  readonly template: PreparedTemplate
+  readonly attachments: readonly Attachment[]
+}
 
 /** Numbers the links of all templates of a campaign that begins. Returns their targets, from number 1 on. */
 export async function prepareRunContent(
@@ -15,7 +22,7 @@ export async function prepareRunContent(
   const links: string[] = []
   for (const pinned of pinnedTemplatesOf(delivery)) {
     const { externalTemplateId, version } = pinned
-    const template = await prepare(store, delivery, { pinned, firstLink: links.length + 1 })
+    const { template } = await prepare(store, delivery, { pinned, firstLink: links.length + 1 })
     linksBefore.push({ externalTemplateId, version, count: links.length })
     links.push(...template.links.map(({ url }) => url))
   }
@@ -26,15 +33,23 @@ export async function prepareRunContent(
 export async function loadRunTemplates(
   store: Store,
   delivery: StoredDelivery,
-  { linksBefore }: RunContent,
-): Promise<ReadonlyMap<string, PreparedTemplate>> {
-  const templates = new Map<string, PreparedTemplate>()
+  content: RunContent,
+): Promise<ReadonlyMap<string, RunTemplate>> {
+  const templates = new Map<string, RunTemplate>()
   for (const pinned of pinnedTemplatesOf(delivery)) {
-    const key = templateKey(pinned)
-    const before = linksBefore.find((one) => templateKey(one) === key)
-    templates.set(key, await prepare(store, delivery, { pinned, firstLink: (before?.count ?? 0) + 1 }))
+    templates.set(templateKey(pinned), await loadRunTemplate(store, delivery, { pinned, content }))
   }
   return templates
+}
+
+/** One of them. */
+export async function loadRunTemplate(
+  store: Store,
+  delivery: Pick<StoredDelivery, 'workspaceId'>,
+  { pinned, content }: { readonly pinned: PinnedTemplate; readonly content: RunContent },
+): Promise<RunTemplate> {
+  const before = content.linksBefore.find((one) => templateKey(one) === templateKey(pinned))
+  return prepare(store, delivery, { pinned, firstLink: (before?.count ?? 0) + 1 })
 }
 
 /** Identifies a version of a template. */
@@ -53,12 +68,12 @@ function pinnedTemplatesOf({ pinned }: StoredDelivery): PinnedTemplate[] {
 
 async function prepare(
   store: Store,
-  { workspaceId }: StoredDelivery,
+  { workspaceId }: Pick<StoredDelivery, 'workspaceId'>,
   { pinned, firstLink }: { readonly pinned: PinnedTemplate; readonly firstLink: number },
-): Promise<PreparedTemplate> {
+): Promise<RunTemplate> {
   const [found] = await findTemplateVersions(store, workspaceId, [pinned])
   // A template cannot be deleted while a campaign that is not over uses it.
   if (!found) throw new Error(`the template ${templateKey(pinned)} does not exist any more`)
-  const { emailContent: html, subject, senderName } = found.details
-  return prepareTemplate({ html, subject, senderName, firstLink })
+  const { emailContent: html, subject, senderName, attachments } = found.details
+  return { template: prepareTemplate({ html, subject, senderName, firstLink }), attachments }
 }

@@ -1,11 +1,13 @@
 // A run while this process sends it: its letters, and how many messages in a row were blocked.
 import { chooseTemplate } from '../../core/delivery/audience/pinned-variation.ts'
 import type { RunMessage } from '../../store/delivery/messages.ts'
-import { openDkimKey } from '../../store/senders/sender-secrets.ts'
+import { listDeliveryAttachments } from '../../store/delivery/delivery-attachments.ts'
 import type { StoredSender } from '../../store/senders/senders.ts'
+import { toLetterAttachments } from '../content/attachments/campaign-files.ts'
 import type { Letter, RenderJob } from '../content/render-job.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
 import type { ClaimedMessage } from '../run/claim-block.ts'
+import { toCampaignLetter } from '../run/campaign-letter.ts'
 import type { OpenRun } from '../run/open-run.ts'
 import { loadRunTemplates, templateKey } from '../run/run-letters.ts'
 
@@ -67,27 +69,15 @@ export class SendingRun {
 export async function openSendingRun(parts: DeliveryParts, open: OpenRun, sender: StoredSender): Promise<SendingRun> {
   const { database, secretVault, config } = parts
   const { run, delivery, campaign, workspace } = open
-  const privateKey = openDkimKey(secretVault, sender)
   const linksBase = sender.trackingUrl ?? config.publicUrl
   if (linksBase === undefined) throw new Error('PUBLIC_URL is not set, and the sender has no tracking_url')
-  const shared: Omit<Letter, 'template'> = {
-    run: run.number,
-    workspaceId: workspace.id,
-    linkKey: workspace.linkKey,
-    linksBase,
-    campaign: { id: campaign.id, name: campaign.name },
-    isTransactional: delivery.settings.consent === 'transactional',
-    tracking: delivery.settings.tracking,
-    sender: {
-      fromEmail: sender.fromEmail,
-      fromName: sender.fromName,
-      replyTo: sender.replyTo,
-      returnPathDomain: sender.returnPathDomain,
-      dkim: sender.dkim && privateKey !== undefined ? { ...sender.dkim, privateKey } : null,
-    },
-    attachments: [],
-  }
+  const { settings } = delivery
+  const shared = toCampaignLetter({ workspace, campaign, settings, sender, run: run.number, linksBase, secretVault })
   const templates = await loadRunTemplates(database, delivery, run.content)
-  const letters = new Map([...templates].map(([key, template]) => [key, { ...shared, template }]))
+  const files = await listDeliveryAttachments(database, run.campaign)
+  const letters = new Map<string, Letter>()
+  for (const [key, { template, attachments }] of templates) {
+    letters.set(key, { ...shared, template, attachments: toLetterAttachments(attachments, files) })
+  }
   return new SendingRun(open, letters, sender.updatedAt)
 }

@@ -8,9 +8,8 @@ import type { TemplateVersion } from '../../core/templates/template.ts'
 import { findCouponListsByLabel } from '../../store/coupons/coupon-lists.ts'
 import type { Store } from '../../store/store.ts'
 import { findTemplateVersions } from '../../store/templates/template-versions.ts'
-import { fetchAttachments } from '../content/attachments/fetch-attachments.ts'
 import { prepareTemplate } from '../content/template/prepare-template.ts'
-import type { StartPlan, StartSurroundings } from './start-plan.ts'
+import type { CheckedPlan, StartPlan, StartSurroundings } from './start-plan.ts'
 
 /** A template, and the variation that first names it. */
 interface PlacedTemplate {
@@ -18,13 +17,14 @@ interface PlacedTemplate {
   readonly field: string
 }
 
-type ContentSurroundings = Pick<StartSurroundings, 'workspace' | 'now' | 'attachmentHosts'>
-
-/** Reads one template at a time, because each may have a megabyte. */
+/**
+ * Reads one template at a time, because each may have a megabyte. Fetches the attachments, because a run that cannot get them would send
+ * nobody what was meant.
+ */
 export async function findContentFaults(
   store: Store,
-  plan: Pick<StartPlan, 'settings' | 'variations'>,
-  surroundings: ContentSurroundings,
+  plan: Pick<CheckedPlan, 'settings' | 'variations' | 'files'>,
+  surroundings: Pick<StartSurroundings, 'workspace' | 'now'>,
 ): Promise<Fault[]> {
   const faults: Fault[] = []
   const labels = new Map<string, string>()
@@ -32,7 +32,7 @@ export async function findContentFaults(
     const [content] = await findTemplateVersions(store, surroundings.workspace.id, [template])
     if (!content) continue
     const { problems, coupons } = readContent(content, plan.settings)
-    const attached = await findAttachmentProblems(content, surroundings)
+    const attached = await plan.files.fetch(content.details.attachments)
     for (const problem of [...problems, ...attached])
       faults.push({ field, problem: `names ${nameOf(template)}: ${problem}` })
     for (const label of coupons) if (!labels.has(label)) labels.set(label, field)
@@ -51,16 +51,6 @@ function readContent({ details }: TemplateVersion, { consent }: Delivery) {
   )
   const isForbidden = hasUnsubscribeLink && consent === 'transactional'
   return { coupons, problems: isForbidden ? [...problems, UNSUBSCRIBE_PROBLEM] : problems }
-}
-
-/** Fetches the attachments, because a run that cannot get them would send nobody what was meant. */
-async function findAttachmentProblems(
-  { details }: TemplateVersion,
-  { attachmentHosts: hosts }: ContentSurroundings,
-): Promise<string[]> {
-  if (details.attachments.length === 0) return []
-  const { faults } = await fetchAttachments(details.attachments, { hosts })
-  return faults.map(({ name, problem }) => `attachment ${JSON.stringify(name)}: ${problem}`)
 }
 
 const UNSUBSCRIBE_PROBLEM = 'a transactional message must not have an unsubscribe link'

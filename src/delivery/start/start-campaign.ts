@@ -5,13 +5,15 @@ import { resolveStartTime } from '../../core/delivery/start-time.ts'
 import { requireDelivery, type CampaignKey, type DeliveredCampaign } from '../../actions/delivery/require-delivery.ts'
 import { shownStateOf, wrongState, type ShownDelivery } from '../../actions/delivery/shown-deliveries.ts'
 import { lockCampaigns, markReported } from '../../store/campaigns/campaigns.ts'
+import { addDeliveryAttachments } from '../../store/delivery/delivery-attachments.ts'
 import { saveDeliveryStart } from '../../store/delivery/deliveries.ts'
 import { findSender, keepSenders } from '../../store/senders/senders.ts'
 import type { Database, Store } from '../../store/store.ts'
 import { lockTemplates } from '../../store/templates/templates.ts'
+import { CampaignFiles } from '../content/attachments/campaign-files.ts'
 import { pinVariations } from './pin-variations.ts'
 import { findStartFaults, findStartWarnings } from './start-faults.ts'
-import type { StartPlan, StartSurroundings } from './start-plan.ts'
+import type { CheckedPlan, StartPlan, StartSurroundings } from './start-plan.ts'
 
 /** How often the checks are made if somebody changes meanwhile what they looked at. */
 const TRIES_MAX = 3
@@ -29,9 +31,11 @@ export async function startByKey(
     const delivered = await requireDelivery(database, key)
     if (isStarted(delivered.shown)) return []
     const { plan, faults } = await findPlan(database, delivered, surroundings)
-    const all = [...archivedFaults(delivered), ...faults, ...(await findStartFaults(database, plan, surroundings))]
+    const files = new CampaignFiles(surroundings.attachmentHosts)
+    const found = await findStartFaults(database, { ...plan, files }, surroundings)
+    const all = [...archivedFaults(delivered), ...faults, ...found]
     if (all.length > 0) throw invalidRequest(all)
-    if (await startAsPlanned(database, key, { plan, surroundings })) {
+    if (await startAsPlanned(database, key, { plan: { ...plan, files }, surroundings })) {
       return findStartWarnings(plan.sender, surroundings.publicUrl)
     }
   }
@@ -78,8 +82,9 @@ function archivedFaults({ campaign: { archivedAt } }: DeliveredCampaign): Fault[
 async function startAsPlanned(
   database: Database,
   key: CampaignKey,
-  { plan, surroundings }: { readonly plan: StartPlan; readonly surroundings: StartSurroundings },
+  { plan, surroundings }: { readonly plan: CheckedPlan; readonly surroundings: StartSurroundings },
 ): Promise<boolean> {
+  const { files, ...planned } = plan
   return database.write(async (store) => {
     await lockCampaigns(store, key.workspaceId)
     await lockTemplates(store, key.workspaceId)
@@ -89,12 +94,12 @@ async function startAsPlanned(
     const current = await findPlan(store, delivered, surroundings)
     const { sender, settings, variations } = current.plan
     if (shown.stored.state !== 'draft' || campaign.archivedAt !== null) return false
-    if (!sender || JSON.stringify(current.plan) !== JSON.stringify(plan)) return false
+    if (!sender || JSON.stringify(current.plan) !== JSON.stringify(planned)) return false
     const { startAt } = settings
     const instant = startAt === null ? null : (resolveStartTime(startAt, surroundings.workspace.timezone) ?? null)
     await markReported(store, campaign.id)
     const { number, workspaceId } = campaign
-    return saveDeliveryStart(store, {
+    const isSaved = await saveDeliveryStart(store, {
       campaign: number,
       workspaceId,
       settings,
@@ -102,5 +107,7 @@ async function startAsPlanned(
       pinned: variations,
       startAt: instant,
     })
+    if (isSaved) await addDeliveryAttachments(store, campaign.number, files.list())
+    return isSaved
   })
 }

@@ -10,12 +10,12 @@ import { openDkimKey, openPassword } from '../../store/senders/sender-secrets.ts
 import type { StoredSender } from '../../store/senders/senders.ts'
 import type { Store } from '../../store/store.ts'
 import { findContentFaults } from './content-faults.ts'
-import type { StartPlan, StartSurroundings } from './start-plan.ts'
+import type { CheckedPlan, StartSurroundings } from './start-plan.ts'
 
 /** Every fault; the caller adds those of `pinVariations`. */
 export async function findStartFaults(
   store: Store,
-  { settings, sender, variations }: StartPlan,
+  { settings, sender, variations, files }: CheckedPlan,
   surroundings: StartSurroundings,
 ): Promise<Fault[]> {
   return [
@@ -24,7 +24,7 @@ export async function findStartFaults(
     ...startTimeFaults(settings, surroundings),
     ...senderFaults(sender, surroundings),
     ...(await segmentFaults(store, settings, surroundings)),
-    ...(await findContentFaults(store, { settings, variations }, surroundings)),
+    ...(await findContentFaults(store, { settings, variations, files }, surroundings)),
   ]
 }
 

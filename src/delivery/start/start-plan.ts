@@ -4,6 +4,7 @@ import type { PinnedVariation } from '../../core/delivery/audience/pinned-variat
 import type { Workspace } from '../../core/workspace.ts'
 import type { SecretVault } from '../../store/secret-vault.ts'
 import type { StoredSender } from '../../store/senders/senders.ts'
+import type { CampaignFiles } from '../content/attachments/campaign-files.ts'
 
 /** What a start depends on besides the campaign. */
 export interface StartSurroundings {
@@ -22,4 +23,10 @@ export interface StartPlan {
   readonly settings: Delivery
   readonly sender: StoredSender | undefined
   readonly variations: readonly PinnedVariation[]
+}
+
+/** A plan while it is checked. */
+export interface CheckedPlan extends StartPlan {
+  /** Get what the templates attach. */
+  readonly files: CampaignFiles
 }
