@@ -17,6 +17,7 @@ import {
   UNANSWERED_STATUS,
 } from '../http/operator/operator-routes.ts'
 import { LINK_PATHS } from '../http/links/link-routes.ts'
+import { viewMessage } from '../delivery/preview/view-message.ts'
 import { createHttpServer } from '../http/server.ts'
 import type { WorkspaceRegistry } from '../http/workspace-registry.ts'
 import type { Parts } from '../operations/operation.ts'
@@ -45,7 +46,7 @@ export function createApp(appParts: AppParts): FastifyInstance {
     authentication: new Authentication(registry),
     rateLimits,
     operations: OPERATIONS,
-    links: { parts, registry },
+    links: { parts, registry, renderMessage: ({ number: run }, number) => viewMessage(parts, { run, number }) },
     operatorPaths: new Map([...OPERATOR_PATHS.map((path) => [path, OPERATOR_METHODS] as const), ...LINK_PATHS]),
     exactPaths: EXACT_PATHS,
     diagnostics,

@@ -14,7 +14,7 @@ import { CUSTOMER_ID } from './users/user.ts'
 const EMAIL_PROTECTIONS = ['none', 'tokenized', 'encrypted'] as const
 export type EmailProtection = (typeof EMAIL_PROTECTIONS)[number]
 
-/** The document's limits ("Limits"), and one for all other operations. */
+/** The document's limits ("Limits"), one for test messages, and one for all other operations. */
 export const LIMIT_DEFAULTS = {
   search_templates_per_minute: 100,
   fetch_coupon_lists_per_day: 10_000,
@@ -22,6 +22,7 @@ export const LIMIT_DEFAULTS = {
   update_preferences_per_minute: 1_000,
   update_preferences_per_day: 360_000,
   campaign_stats_per_minute: 100,
+  campaign_tests_per_minute: 30,
   management_per_minute: 1_000,
 } as const
 export type LimitName = keyof typeof LIMIT_DEFAULTS

@@ -38,6 +38,7 @@ import { listUsers } from './users/list-users.ts'
 import { listUserEvents } from './events/list-user-events.ts'
 import type { Operation } from './operation.ts'
 import { pauseCampaign } from './delivery/pause-campaign.ts'
+import { previewCampaign } from './delivery/preview-campaign.ts'
 import { readPreferences } from './preferences/read-preferences.ts'
 import { receiveFeedback } from './feedback/receive-feedback.ts'
 import { removeSuppression } from './suppressions/remove-suppression.ts'
@@ -55,6 +56,7 @@ import { getSender } from './senders/get-sender.ts'
 import { listSenders } from './senders/list-senders.ts'
 import { updateSender } from './senders/update-sender.ts'
 import { startCampaign } from './delivery/start-campaign.ts'
+import { testCampaign } from './delivery/test-campaign.ts'
 import { countSegment } from './segments/count-segment.ts'
 import { createSegment } from './segments/create-segment.ts'
 import { deleteSegment } from './segments/delete-segment.ts'
@@ -111,6 +113,8 @@ export const OPERATIONS: readonly Operation[] = [
   restoreCampaign,
   deleteCampaign,
   estimateCampaign,
+  previewCampaign,
+  testCampaign,
   startCampaign,
   pauseCampaign,
   resumeCampaign,

@@ -6,6 +6,7 @@ import { codeOf } from '../../core/thrown.ts'
 import { prepareDataDir, UNFINISHED_RESTORE_FILE } from '../../app/data-dir.ts'
 import { logPathOf } from '../../log/open-log.ts'
 import { removeLog, restoreLog } from '../../log/sqlite/sqlite-log-backup.ts'
+import { haltDeliveries } from '../../store/delivery/deliveries.ts'
 import { migrate } from '../../store/migrations.ts'
 import { openDatabase, statePathOf } from '../../store/open-database.ts'
 import { backupProblem, restoreState } from '../../store/sqlite/sqlite-backup.ts'
@@ -53,11 +54,17 @@ function alreadyExists(paths: readonly string[]): AppError {
   return new AppError('conflict', `Data already exists: ${paths.join(', ')}. Restore into an empty folder.`)
 }
 
+/** Messages that were sent after the backup are still queued in it. */
+const RESTORED =
+  'The store was restored from a backup: messages that were sent after it was made would be sent again. Compare the messages with ' +
+  'the log of the mail server, then resume or cancel the campaign.'
+
 /** Migrates the restored store now, so that a store this version cannot use fails here and not at the next start. */
 async function bringUpToDate(dataDir: string): Promise<void> {
   const database = openDatabase({ dataDir, databaseUrl: undefined })
   try {
     await migrate(database, Date.now())
+    await haltDeliveries(database, { since: Date.now(), reason: RESTORED })
   } finally {
     await database.close()
   }

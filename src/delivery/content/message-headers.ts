@@ -6,6 +6,7 @@ import type { Letter } from './render-job.ts'
 
 /** The last part of `Feedback-ID`, by which mail services group what one program sends. */
 const PROGRAM = 'tidings'
+const POSTMARK_HOST = 'smtp.postmarkapp.com'
 /** Characters of an id that mean something in a header. */
 const SPECIAL = /[^\w.-]/g
 
@@ -37,6 +38,7 @@ export function headersOf(
     ['Message-ID', `<${links.token('bounce')}@${from.domain}>`],
     ['Date', new Date(job.date).toUTCString().replace('GMT', '+0000')],
     ...listHeaders(letter, from.domain, links),
+    ...serviceHeaders(letter, links),
     ['Auto-Submitted', 'auto-generated'],
     ['X-Auto-Response-Suppress', 'OOF, AutoReply'],
   ]
@@ -60,6 +62,11 @@ function listHeaders({ workspaceId, campaign }: Letter, domain: string, { unsubs
     headers.push(['List-Unsubscribe', `<${unsubscribeUrl}>`], ['List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'])
   }
   return headers
+}
+
+/** Postmark's webhooks name a message by what its sender put into this header. */
+function serviceHeaders({ sender }: Letter, links: MessageLinks): Header[] {
+  return sender.smtpHost === POSTMARK_HOST ? [['X-PM-Metadata-tidings', links.token('bounce')]] : []
 }
 
 /** Undefined if the sender has no domain for bounces: they go to `from_email`. */

@@ -14,6 +14,8 @@ export interface LetterSender {
   readonly replyTo: string | null
   /** Null: bounces go to `fromEmail`. */
   readonly returnPathDomain: string | null
+  /** Some mail services want headers of their own. */
+  readonly smtpHost: string
   /** Null: not signed. */
   readonly dkim: DkimKey | null
 }

@@ -36,6 +36,7 @@ export function toCampaignLetter(sources: LetterSources): CampaignLetter {
       fromEmail: sender.fromEmail,
       fromName: sender.fromName,
       replyTo: sender.replyTo,
+      smtpHost: sender.smtp.host.toLowerCase(),
       returnPathDomain: sender.returnPathDomain,
       dkim: sender.dkim && privateKey !== undefined ? { ...sender.dkim, privateKey } : null,
     },

@@ -11,7 +11,7 @@ import { NOTHING_SET } from '../../core/users/preference.ts'
 import { pauseDelivery } from '../../store/delivery/deliveries.ts'
 import { listMessagesOfUsers, listMessagesTo } from '../../store/delivery/frozen-messages.ts'
 import { claimMessages, listDueMessages } from '../../store/delivery/message-claims.ts'
-import type { AddressedMessage, RunMessage } from '../../store/delivery/messages.ts'
+import { ERASED_USER, type AddressedMessage, type RunMessage } from '../../store/delivery/messages.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { Store } from '../../store/store.ts'
 import type { EmailVault } from '../../store/users/email-vault.ts'
@@ -71,6 +71,16 @@ interface Turn extends ClaimedMessage {
   readonly emailKey: string
 }
 
+/** Of a person who was erased while the message was on a connection. */
+const NOBODY: Omit<Turn, 'message'> = {
+  removal: 'user_removed_due_to_missing_address',
+  emailKey: '',
+  address: '',
+  attributes: {},
+  coupons: {},
+  allowsTracking: false,
+}
+
 /** Each message whose user is there. Users who are being merged are there at the next turn. */
 async function checkTurns(store: Store, due: readonly RunMessage[], options: ClaimOptions): Promise<Turn[]> {
   const { open, emailVault, claim, now } = options
@@ -84,6 +94,7 @@ async function checkTurns(store: Store, due: readonly RunMessage[], options: Cla
   const turns: Turn[] = []
   for (const message of due) {
     const user = users.get(message.userId)
+    if (message.userId === ERASED_USER) turns.push({ ...NOBODY, message })
     if (!user) continue
     const emailKey = user.emailKey ?? ''
     const removal =

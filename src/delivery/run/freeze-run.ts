@@ -5,7 +5,7 @@ import type { AudiencePart, Delivery } from '../../core/delivery/delivery.ts'
 import { chooseDuplicates } from '../../core/delivery/audience/duplicates.ts'
 import type { SegmentCondition } from '../../core/segments/condition.ts'
 import { listMessagesTo, listSharedAddresses, removeQueued } from '../../store/delivery/frozen-messages.ts'
-import { addMessages, type FrozenMessage } from '../../store/delivery/messages.ts'
+import { addMessages, findLastNumber, type FrozenMessage } from '../../store/delivery/messages.ts'
 import { saveFrozenSlice, savePhase } from '../../store/delivery/runs.ts'
 import { listMatches, type Match } from '../../store/segments/matches.ts'
 import { resolveCondition } from '../../store/segments/resolve-condition.ts'
@@ -33,7 +33,12 @@ export async function freezeSlice(database: Database, lease: SenderLease, open: 
   const withoutAddress = people.length - candidates.length
   await database.write(async (store) => {
     await requireSenderLease(store, lease)
-    await addMessages(store, messages)
+    // People may have been erased meanwhile, so the audience may be smaller than the last number.
+    const last = await findLastNumber(store, number)
+    await addMessages(
+      store,
+      messages.map((message, index) => ({ ...message, number: last + index + 1 })),
+    )
     await saveFrozenSlice(store, number, { through: next ?? lastUser, messages: messages.length, withoutAddress })
     if (next === undefined || next >= lastUser) await savePhase(store, number, 'comparing', now)
   })
@@ -73,7 +78,7 @@ async function placeAll(
   return places.map(({ group, variation, template, removed }, index) => {
     const { userId, customerId, emailKey } = candidates[index] as Candidate
     const state = group === 'target' ? (removed ? 'removed' : 'queued') : 'control'
-    const key = { run: run.number, number: run.audience + index + 1 }
+    const key = { run: run.number, number: index + 1 }
     const { locale } = template
     return { ...key, userId, customerId, emailKey, group, variation, locale, state, reason: removed ?? null }
   })

@@ -5,13 +5,11 @@ import { untilApplied } from '../../actions/applied-through.ts'
 import type { SmtpReply } from '../../core/delivery/failures.ts'
 import { pause } from '../../runtime/pause.ts'
 import { OPEN_STATES } from '../../core/delivery/message-state.ts'
-import { domainOf } from '../../core/senders/sender.ts'
 import { DAY_MS } from '../../core/time-zone.ts'
 import { pauseDelivery } from '../../store/delivery/deliveries.ts'
 import { findNextDue, settleAbandoned, unclaimMessages } from '../../store/delivery/message-claims.ts'
 import { hasMessagesIn, type RunMessage } from '../../store/delivery/messages.ts'
 import { listOpenRuns } from '../../store/delivery/runs.ts'
-import { openPassword } from '../../store/senders/sender-secrets.ts'
 import {
   LeaseLost,
   requireSenderLease,
@@ -28,7 +26,7 @@ import { compareSlice, freezeSlice } from '../run/freeze-run.ts'
 import { readOpenRuns, type OpenRun } from '../run/open-run.ts'
 import { tellSlice } from '../run/tell-audience.ts'
 import type { HeldLease } from '../sender-lease.ts'
-import type { SmtpSettings } from '../smtp/smtp-session.ts'
+import { toSmtpSettings } from '../senders/smtp-settings.ts'
 import { Connection, type ReadyMessage } from './connection.ts'
 import { ReadyQueue } from './ready-queue.ts'
 import { SenderGate } from './sender-gate.ts'
@@ -228,7 +226,7 @@ export class SenderLoop {
         parts: this.#parts,
         queue: this.#queue,
         gate: this.#gate,
-        smtp: () => this.#smtpSettings(),
+        smtp: () => toSmtpSettings(this.#sender as StoredSender, this.#parts.secretVault),
         messagesPerConnection: () => this.#sender?.limits.messagesPerConnection ?? 1,
         isWanted: () => index < (this.#sender?.limits.connections ?? 0),
         isLeaseValid: () => this.#held.isValid,
@@ -237,14 +235,6 @@ export class SenderLoop {
       const running = connection.run().finally(() => this.#connections.delete(index))
       this.#connections.set(index, running)
     }
-  }
-
-  #smtpSettings(): SmtpSettings {
-    const sender = this.#sender as StoredSender
-    const password = openPassword(this.#parts.secretVault, sender)
-    const { host, port, security, username } = sender.smtp
-    const signIn = username === null || password === undefined ? {} : { username, password }
-    return { host, port, security, ...signIn, clientName: domainOf(sender.fromEmail) }
   }
 
   /** Pauses a campaign, or all of the sender, because the server refuses the sender itself. */

@@ -10,7 +10,7 @@ import { CUSTOMER_ID } from '../../core/users/user.ts'
 import { listMessageEvents } from '../../store/campaigns/message-events.ts'
 import { findCouponLabels } from '../../store/coupons/coupon-lists.ts'
 import { listAttempts } from '../../store/delivery/listed-messages.ts'
-import type { StoredAttempt, RunMessage } from '../../store/delivery/messages.ts'
+import { ERASED_USER, type StoredAttempt, type RunMessage } from '../../store/delivery/messages.ts'
 import type { Store } from '../../store/store.ts'
 import { findIdentities } from '../../store/users/user-identities.ts'
 import { IsoTime, Nullable, OneOf } from '../fields.ts'
@@ -22,7 +22,7 @@ export const MessageOutput = Type.Object({
   message_id: Type.String(),
   campaign_id: Type.String(),
   run: Type.Integer(),
-  customer_id: Type.String(),
+  customer_id: Type.Union([Type.String(), Type.Null()], { description: 'Null if the person was erased.' }),
   group: OneOf(['target', 'campaign_control', 'global_control']),
   state: OneOf(MESSAGE_STATES),
   reason: Nullable(Type.String()),
@@ -131,7 +131,7 @@ export function writeMessage(message: DetailedMessage): string {
     message_id: messageIdOfRun(run, number),
     campaign_id: message.campaignId,
     run: RUN_ON_WIRE,
-    customer_id: message.customerId,
+    customer_id: message.userId === ERASED_USER ? null : message.customerId,
     group: message.group,
     state,
     reason: message.reason,

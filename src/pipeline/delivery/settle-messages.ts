@@ -7,6 +7,7 @@ import type { Suppression } from '../../core/delivery/suppression.ts'
 import { findMessagesForUpdate, saveProgress } from '../../store/delivery/message-progress.ts'
 import {
   addAttempts,
+  ERASED_USER,
   moveMessages,
   type MessageKey,
   type StoredAttempt,
@@ -98,7 +99,8 @@ async function suppress(
   const softBounces: (SoftBounce & { readonly workspaceId: string })[] = []
   for (const { workspaceId, key, event } of told) {
     const message = messages.get(keyOf(key))
-    if (event.kind !== 'failed' || !message) continue
+    // The person may have been erased.
+    if (event.kind !== 'failed' || !message || message.userId === ERASED_USER) continue
     const { emailKey } = message
     const address = { emailKey, email: toShownAddress(emailKey), evidence: event.reply?.text ?? null }
     const isSoft = event.reason === 'soft_bounce'

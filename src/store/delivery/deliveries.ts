@@ -252,6 +252,16 @@ export async function pauseDelivery({ query }: Store, campaign: number, halt: Ha
   return numUpdatedRows > 0n
 }
 
+/** Stops everything that sends, or would begin to: running campaigns are paused, scheduled ones wait for a person as `overdue`. */
+export async function haltDeliveries({ query }: Store, halt: Halt): Promise<void> {
+  const running = query
+    .updateTable('deliveries')
+    .set({ paused: JSON.stringify(halt) })
+    .where('state', '=', 'running')
+  await running.where('paused', 'is', null).execute()
+  await query.updateTable('deliveries').set({ state: 'overdue' }).where('state', '=', 'scheduled').execute()
+}
+
 /** Ends a pause; false if there is none. */
 export async function resumeDelivery({ query }: Store, campaign: number): Promise<boolean> {
   const { numUpdatedRows } = await query

@@ -3,7 +3,7 @@ import { userRows } from '../users/users.ts'
 import type { Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
 import { findDelivery } from './deliveries.ts'
-import { messageRows } from './messages.ts'
+import { messageRows, toRunMessage, type RunMessage } from './messages.ts'
 import { listRunLinks, runRows } from './runs.ts'
 
 export interface LinkedRun extends LinkedCampaign {
@@ -68,6 +68,13 @@ export async function findOwnTarget(
     .where('message.number', '=', number)
     .executeTakeFirst()
   return row?.targets ? (JSON.parse(row.targets) as Readonly<Record<string, string>>)[link] : undefined
+}
+
+/** Undefined if there is no such message. */
+export async function findMessage(store: Store, { run, number }: MessageKey): Promise<RunMessage | undefined> {
+  const found = messageRows(store).selectAll('message').where('message.run', '=', run)
+  const row = await found.where('message.number', '=', number).executeTakeFirst()
+  return row && toRunMessage(row)
 }
 
 /** The owners of messages; messages that do not exist are left out. */

@@ -179,6 +179,21 @@ export async function markHitsTold(store: Store, ids: readonly number[]): Promis
     .execute()
 }
 
+/** Forgets from where hits of messages came. */
+export async function forgetHitOrigins(
+  store: Store,
+  messages: readonly { readonly run: number; readonly number: number }[],
+): Promise<void> {
+  if (messages.length === 0) return
+  await store.query
+    .updateTable('message_hits')
+    .from(store.rowsOf('erased', { run: 'integer', number: 'integer' } as const, messages))
+    .set({ ip: '', user_agent: null })
+    .whereRef('message_hits.run', '=', 'erased.run')
+    .whereRef('message_hits.message', '=', 'erased.number')
+    .execute()
+}
+
 /** How many hits a transaction deletes. */
 const FORGOTTEN_AT_ONCE = 1_000
 

@@ -56,6 +56,9 @@ declare module '../tables.ts' {
   }
 }
 
+/** The user of messages whose persons were erased. */
+export const ERASED_USER = -1
+
 /** A message of a run. */
 export interface MessageKey {
   readonly run: number
@@ -147,9 +150,19 @@ export function changeMessages({ query }: Store) {
   return query.updateTable('messages')
 }
 
+/** The same for deletions. */
+export function deleteMessages({ query }: Store) {
+  return query.deleteFrom('messages')
+}
+
 /** The rows of attempts, for the same. */
 export function attemptRows({ query }: Store) {
   return query.selectFrom('message_attempts as attempt')
+}
+
+/** For changes of attempts. */
+export function changeAttempts({ query }: Store) {
+  return query.updateTable('message_attempts')
 }
 
 const FROZEN_COLUMNS = {
@@ -223,6 +236,15 @@ export async function countStates({ query }: Store, run: number): Promise<Readon
 export async function hasMessagesIn({ query }: Store, run: number, states: readonly MessageState[]): Promise<boolean> {
   const rows = query.selectFrom('messages').select('number').where('run', '=', run).where('state', 'in', states)
   return (await rows.limit(1).executeTakeFirst()) !== undefined
+}
+
+/** The number of the last message of a run; 0 while it has none. */
+export async function findLastNumber({ query }: Store, run: number): Promise<number> {
+  const found = query
+    .selectFrom('messages')
+    .select(({ fn }) => fn.max('number').as('last'))
+    .where('run', '=', run)
+  return (await found.executeTakeFirst())?.last ?? 0
 }
 
 /** Gives the messages of merged users to those who stay. */

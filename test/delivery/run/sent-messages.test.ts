@@ -107,4 +107,21 @@ describeEachStore('messages that were sent', (kind) => {
     })
     server.setClock(undefined)
   })
+
+  it('are shown in a browser as they were sent, without a picture that counts, and without scripts', async () => {
+    const email_content =
+      '<p>{{ first_name }}</p><a href="https://shop.example/">Shop</a><a href="{{ view_url }}">View</a>'
+    const { html } = await send({ template: { email_content } })
+    const page = await fetch(linkIn(html, 'v'))
+    expect(page.status).toBe(200)
+    const shown = await page.text()
+    expect(shown).toContain('<p>Ada</p>')
+    expect(linkIn(shown, 'c')).toBe(linkIn(html, 'c'))
+    expect(shown).not.toContain('<img')
+    const policy = page.headers.get('content-security-policy') ?? ''
+    expect(policy).toContain("default-src 'none'; img-src http: https: data:")
+    expect(policy).not.toContain('script')
+    await server.call('DELETE', `/v1/customer/${server.workspace.id}?customer_id=ada`)
+    expect((await fetch(linkIn(html, 'v'))).status).toBe(404)
+  })
 })

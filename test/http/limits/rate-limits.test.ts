@@ -327,6 +327,7 @@ describe('the defaults', () => {
       update_preferences_per_minute: 1_000,
       update_preferences_per_day: 360_000,
       campaign_stats_per_minute: 100,
+      campaign_tests_per_minute: 30,
       management_per_minute: 1_000,
     })
   })

@@ -9,6 +9,7 @@ export const SENDER: LetterSender = {
   fromName: 'The Shop',
   replyTo: null,
   returnPathDomain: 'bounces.shop.example',
+  smtpHost: 'smtp.shop.example',
   dkim: null,
 }
 
