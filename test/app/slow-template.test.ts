@@ -1,7 +1,7 @@
 // A template that loops costs its own message, and nothing of the server: the program ends its thread and goes on.
 import { expect, it } from 'vitest'
 import { basic, environmentOf, startServing } from '../support/program.ts'
-import { addMailing, addPeople } from '../support/delivery/mailing.ts'
+import { addMailing, addPeople, type MailingServer } from '../support/delivery/mailing.ts'
 import { startMailSink } from '../support/mail-sink/mail-sink.ts'
 import { makeLocation } from '../support/stores.ts'
 
@@ -15,7 +15,7 @@ it('a template that loops does not end the server', { timeout: 120_000 }, async 
   const { url, first_workspace: made } = running.started
   if (!made) throw new Error('the program made no workspace')
   const id = made.workspace_id
-  const call = async <Body>(
+  const call: MailingServer['call'] = async <Body>(
     method: string,
     path: string,
     options: { tile?: string; body?: unknown; headers?: object } = {},

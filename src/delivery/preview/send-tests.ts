@@ -1,6 +1,5 @@
 // Sends test messages of a campaign now: marked in the subject, in no statistics, and without anything of a person's but attributes.
 import type { SmtpReply } from '../../core/delivery/failures.ts'
-import type { PinnedTemplate } from '../../core/delivery/audience/pinned-variation.ts'
 import type { Store } from '../../store/store.ts'
 import { withoutPerson } from '../content/render-preview.ts'
 import type { RenderJob } from '../content/render-job.ts'
@@ -38,7 +37,8 @@ export async function sendTests(
   previewed: PreviewedCampaign,
   { to, person, now, renderer, ...surroundings }: TestOptions,
 ): Promise<TestResult[]> {
-  const pinned = person?.template ?? (previewed.variations[0]?.template as PinnedTemplate)
+  const pinned = person?.template ?? previewed.variations[0]?.template
+  if (!pinned) throw new Error('the campaign has no variation')
   const letter = await openLetter(store, previewed, { ...surroundings, pinned, withFiles: true })
   const { customerId = 'test', attributes = {}, locale = null } = person ?? {}
   const basis = { letter, customerId, attributes, locale, allowsTracking: false, date: now, isTest: true }

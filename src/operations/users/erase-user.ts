@@ -1,4 +1,5 @@
 // Erase user: deletes everything that Tidings stores of a person, and keeps the numbers of campaigns.
+import { eraseMessages } from '../../actions/delivery/erase-messages.ts'
 import { Type } from 'typebox'
 import { tileOf } from '../../core/accounts/credential.ts'
 import { AppError } from '../../core/app-error.ts'
@@ -77,6 +78,7 @@ async function eraseIn(
   }
   const user = await findNamedUser(query, workspace, { database: store, emailVault })
   if (!user) throw noSuchUser()
+  await eraseMessages(store, user)
   return erasePerson(store, user, { by: `key:${tileOf(credential)}`, now })
 }
 

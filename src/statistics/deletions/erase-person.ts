@@ -1,15 +1,12 @@
 // Erases a person: everything that Tidings stores of it, except what the law asks to keep. The numbers of campaigns stay as they were:
 // what the person contributed to them becomes kept cells, which tell nothing of the person (`docs/decisions/0032`).
 import { v7 as newErasureId } from 'uuid'
-import { releaseCoupons } from '../../actions/coupons/hold-coupons.ts'
 import { AppError } from '../../core/app-error.ts'
 import { CellSum } from '../../core/statistics/cells.ts'
 import { removeActivityOf } from '../../store/campaigns/campaign-activity.ts'
 import { removeMembershipsOf } from '../../store/campaigns/memberships.ts'
 import { removeMessageEventsOf } from '../../store/campaigns/message-events.ts'
 import { hasParkedEntries } from '../../store/entries/parked-entries.ts'
-import { eraseMessagesOf } from '../../store/delivery/erased-messages.ts'
-import { removeSoftBounces } from '../../store/senders/soft-bounces.ts'
 import { addKeptCells } from '../../store/statistics/kept-cells.ts'
 import { removeUncountedEvents } from '../../store/statistics/uncounted-events.ts'
 import type { Database, Store } from '../../store/store.ts'
@@ -52,7 +49,6 @@ export async function erasePerson(store: Store, user: User, { by, now }: ErasedB
   await removeMessageEventsOf(store, customers)
   await removeActivityOf(store, customers)
   await removeUncountedEvents(store, userIds)
-  await eraseMessages(store, user, userIds)
   const proofs = await takeProofs(store, userIds)
   await removeIdentitiesOf(store, user.id)
   await removeUsers(store, userIds)
@@ -60,19 +56,6 @@ export async function erasePerson(store: Store, user: User, { by, now }: ErasedB
   const { workspaceId, customerId } = user
   await addErasure(store, { id, workspaceId, customerId, erasedAt: now, erasedBy: by, proofs, userIds })
   return id
-}
-
-/** Codes that went out stay issued. A suppression of the address stays, so that nobody sends to it again. */
-async function eraseMessages(store: Store, { workspaceId, emailKey }: User, userIds: readonly number[]): Promise<void> {
-  const left = await eraseMessagesOf(store, userIds)
-  for (const [run, messages] of Map.groupBy(left, (message) => message.run)) {
-    await releaseCoupons(
-      store,
-      run,
-      messages.map(({ number }) => number),
-    )
-  }
-  if (emailKey !== null) await removeSoftBounces(store, workspaceId, emailKey)
 }
 
 /** Turns what the user contributed to the statistics into kept cells. */

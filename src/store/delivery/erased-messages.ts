@@ -65,7 +65,9 @@ function toKeys(messages: readonly OwnMessage[]): MessageKey[] {
 
 /** Those that wait, and those of whose membership the log was not told: it would bring the person back. */
 async function findLeaving(store: Store, run: number, messages: readonly OwnMessage[]): Promise<MessageKey[]> {
-  const { toldThrough } = (await findRun(store, run)) ?? { toldThrough: 0 }
+  const found = await findRun(store, run)
+  const isTold = found?.phase === 'sending' || found?.phase === 'finished'
+  const toldThrough = isTold ? Infinity : (found?.toldThrough ?? 0)
   const isLeaving = ({ number, state }: OwnMessage) => {
     return state === 'queued' || state === 'deferred' || number > toldThrough
   }
