@@ -96,7 +96,7 @@ export class Connection {
     const made = await parts.renderer.render(ready.sending.toJob(ready.claimed, parts.clock()))
     if (made.isOk) return made
     const removed = toRemoved(ready, 'user_removed_due_to_personalization_failed')
-    void this.#tell(ready, { ...removed, detail: [made.problem, ...made.missing].join(' ') })
+    void this.#tell(ready, { ...removed, detail: made.problem })
     return undefined
   }
 

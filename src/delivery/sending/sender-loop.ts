@@ -18,6 +18,7 @@ import {
   takeQuota,
 } from '../../store/senders/sender-leases.ts'
 import { findSenderByNumber, type StoredSender } from '../../store/senders/senders.ts'
+import { findWorkspace } from '../../store/workspaces/workspaces.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
 import { beginRuns } from '../run/begin-runs.ts'
 import { claimBlock, type ClaimedMessage } from '../run/claim-block.ts'
@@ -113,6 +114,14 @@ export class SenderLoop {
     }
   }
 
+  /** Nothing is sent for a suspended workspace: its messages wait until it is not suspended any more. */
+  async #isSuspended({ workspaceId }: StoredSender): Promise<boolean> {
+    const found = await findWorkspace(this.#parts.database, workspaceId)
+    if (found?.workspace.suspended !== true) return false
+    await this.#putBack(() => true)
+    return true
+  }
+
   /** Takes every campaign of the sender one step further. `working`: the next step should follow at once. */
   async #step(): Promise<'done' | 'working' | 'waiting'> {
     const { database } = this.#parts
@@ -121,6 +130,7 @@ export class SenderLoop {
     if (!sender) return 'done'
     this.#sender = sender
     this.#gate.perSecond = sender.limits.perSecond
+    if (await this.#isSuspended(sender)) return 'waiting'
     await beginRuns(this.#parts, lease)
     const open = await readOpenRuns(database, lease.sender)
     let isWorking = false
@@ -243,6 +253,8 @@ export class SenderLoop {
     const sending = whose === 'all' ? [...this.#sending.values()] : [whose]
     const halt = { since: clock(), reason: REFUSED, reply: `${reply.code ?? ''} ${reply.text}`.trim() }
     for (const { open } of sending) await pauseDelivery(database, open.run.campaign, halt)
+    // At once, so that the connections do not ask the server in vain for those that wait.
+    await this.#putBack((ready) => sending.includes(ready.sending))
   }
 
   /** Queues messages again that wait for a connection. */

@@ -64,12 +64,18 @@ function isSame(before: RunMessage | undefined, after: RunMessage): boolean {
   )
 }
 
-/** The reply of a server, if the event has one. */
+/** The reply of a server, or what no server was asked for the lack of, if the event has one. */
 function toAttempt({ key, event }: ToldEvent): StoredAttempt[] {
+  const basis = { run: key.run, message: key.number, at: event.at }
+  if (event.kind === 'removed') {
+    return event.detail === undefined ? [] : [{ ...basis, ...NO_REPLY, text: event.detail }]
+  }
   if (!('reply' in event) || !event.reply) return []
   const { code, enhancedCode, text, host } = event.reply
-  return [{ run: key.run, message: key.number, at: event.at, code, enhancedCode, text, host }]
+  return [{ ...basis, code, enhancedCode, text, host }]
 }
+
+const NO_REPLY = { code: null, enhancedCode: null, host: '' }
 
 /** Coupons are issued with messages that were sent or may have been, and released with those that ended otherwise. */
 async function settleCoupons(store: Store, changed: readonly RunMessage[]): Promise<void> {

@@ -16,7 +16,7 @@ export interface Mailing {
 
 const REPORTS = { tile: 'reports' } as const
 
-/** Imports people with addresses, opted in unless they say otherwise, and waits until they are applied. */
+/** Imports people, opted in unless they say otherwise (null: never asked), and waits until they are applied. */
 export async function addPeople(
   server: MailingServer,
   people: readonly { readonly customer_id: string; readonly email?: string; readonly [column: string]: unknown }[],
@@ -40,7 +40,7 @@ export async function addPeople(
 
 function toRow(person: Readonly<Record<string, unknown>>) {
   const { customer_id, opt_in_status = 'OPTED_IN', ...attributes } = person
-  return { customer_id, opt_in_status, attributes }
+  return { customer_id, ...(opt_in_status !== null && { opt_in_status }), attributes }
 }
 
 /** A sender that leads to the sink; its id. */
@@ -119,9 +119,12 @@ export async function changeMailing(server: MailingServer, campaignId: string, v
 
 export interface ShownRun {
   readonly state: string
+  readonly evaluated_at: string
   readonly audience: number
   readonly without_address: number
   readonly states: Readonly<Record<string, number>>
+  readonly waiting?: { readonly since: string; readonly reason: string; readonly reply?: string }
+  readonly paused?: { readonly since: string; readonly reason: string; readonly reply?: string }
 }
 
 /** The run of a campaign; undefined while it has none. */
@@ -148,6 +151,16 @@ export interface ShownMessage {
   readonly reason: string | null
   readonly variation: string | null
   readonly locale: string | null
+  readonly attempts: readonly {
+    readonly at: string
+    readonly code: number | null
+    readonly enhanced_code: string | null
+    readonly text: string
+    readonly host: string
+  }[]
+  readonly coupons: Readonly<Record<string, string>>
+  readonly sent_at: string | null
+  readonly next_at?: string
 }
 
 /** All messages of a campaign, which has at most 500. */

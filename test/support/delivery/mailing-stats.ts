@@ -1,0 +1,44 @@
+// The statistics of a campaign that was sent: asked over HTTP, and checked against the rules that always hold.
+import { expect } from 'vitest'
+import type { CampaignStatsBody } from '../../../src/operations/statistics/campaign-stats-body.ts'
+import { verifyStatistics } from '../../../src/statistics/verify-statistics.ts'
+import type { MailingWorkspace } from './mailing-server.ts'
+import type { ShownRun } from './mailing.ts'
+
+type Locale = CampaignStatsBody['platforms'][string]['locales'][string]
+type Variation = Locale['variations'][string]
+
+export interface MailingStats {
+  readonly all: Variation
+  of(locale: string, variation: string): Variation | undefined
+}
+
+/** Expects that the steps of every funnel add up, that EMAIL and all platforms agree, and that verification finds no difference. */
+export async function statsOf(
+  { server, workspace, call }: MailingWorkspace,
+  campaign: string,
+  { evaluated_at: evaluatedAt }: Pick<ShownRun, 'evaluated_at'>,
+): Promise<MailingStats> {
+  const day = (offset: number) => new Date(Date.parse(evaluatedAt) + offset * 86_400_000).toISOString().slice(0, 10)
+  const range = { start_date: day(-1), end_date: day(1), attribution_type: 'TOTAL_CONVERSIONS', metric_type: 'TOTAL' }
+  const { status, body } = await call<{ data: Record<string, [CampaignStatsBody]> }>(
+    'POST',
+    '/core-services/v1/campaign-stats',
+    { tile: 'reports', body: { request_id: '1', campaign_ids: [campaign], ...range } },
+  )
+  expect(status).toBe(200)
+  const platforms = body.data[campaign]?.[0].platforms
+  expect(platforms?.['EMAIL']).toEqual(platforms?.['all_platforms'])
+  const locales = platforms?.['EMAIL']?.locales ?? {}
+  for (const { variations } of Object.values(locales)) {
+    for (const [name, variation] of Object.entries(variations)) if (!name.endsWith('_group')) expectFunnel(variation)
+  }
+  expect(await verifyStatistics(server.database, workspace.id, () => {})).toMatchObject({ differingCells: 0 })
+  const of = (locale: string, variation: string) => locales[locale]?.variations[variation]
+  return { all: of('all_locales', 'all_variations') as Variation, of }
+}
+
+function expectFunnel({ delivery_funnel: funnel, failure_breakdown: breakdown }: Variation): void {
+  const failures = Object.values(breakdown).reduce((sum, count) => sum + count, 0)
+  expect(funnel.reachable_users_in_segment).toBe(funnel.sent + funnel.pending + failures)
+}
