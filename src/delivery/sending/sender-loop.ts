@@ -187,14 +187,14 @@ export class SenderLoop {
   /** Claims a block, if few messages wait for a connection. Returns whether it was a full one. */
   async #claim(open: OpenRun, sender: StoredSender): Promise<boolean> {
     const { connections, perSecond } = sender.limits
-    const block = Math.min(BLOCK_MAX, Math.max(connections, perSecond))
+    const block = Math.min(BLOCK_MAX, perSecond)
     if (this.#queue.size > block / 2) return false
     const due = await findNextDue(this.#parts.database, open.run.number)
     if (due === undefined || due > this.#parts.clock()) return false
     const sending = await this.#openSending(open, sender)
     const claimed = await this.#claimAtMost(block, sending, sender)
     this.#queue.add(claimed.map((message) => ({ sending, claimed: message })))
-    this.#connect(connections)
+    this.#connect(Math.min(connections, perSecond))
     return claimed.length === block
   }
 
@@ -252,7 +252,9 @@ export class SenderLoop {
     const { database, clock } = this.#parts
     const sending = whose === 'all' ? [...this.#sending.values()] : [whose]
     const halt = { since: clock(), reason: REFUSED, reply: `${reply.code ?? ''} ${reply.text}`.trim() }
-    for (const { open } of sending) await pauseDelivery(database, open.run.campaign, halt)
+    await database.write(async (store) => {
+      for (const { open } of sending) await pauseDelivery(store, open.run.campaign, halt)
+    })
     // At once, so that the connections do not ask the server in vain for those that wait.
     await this.#putBack((ready) => sending.includes(ready.sending))
   }
