@@ -72,7 +72,7 @@ interface Turn extends ClaimedMessage {
 }
 
 /** Of a person who was erased while the message was on a connection. */
-const NOBODY: Omit<Turn, 'message'> = {
+const NOBODY: Omit<Turn, 'message' | 'claim'> = {
   removal: 'user_removed_due_to_missing_address',
   emailKey: '',
   address: '',
@@ -94,7 +94,7 @@ async function checkTurns(store: Store, due: readonly RunMessage[], options: Cla
   const turns: Turn[] = []
   for (const message of due) {
     const user = users.get(message.userId)
-    if (message.userId === ERASED_USER) turns.push({ ...NOBODY, message })
+    if (message.userId === ERASED_USER) turns.push({ ...NOBODY, message, claim })
     if (!user) continue
     const emailKey = user.emailKey ?? ''
     const removal =

@@ -59,9 +59,11 @@ describeEachStore('failures of messages', (kind) => {
   }
   /** Changes what time alone would change. */
   const age = async (server: MailingServer, changes: { next_at: number; first_tried_at?: number }) => {
-    const { query } = bench.server.database
-    const runs = query.selectFrom('runs').select('number').where('workspace_id', '=', server.workspace.id)
-    await query.updateTable('messages').set(changes).where('run', 'in', runs).where('state', '=', 'deferred').execute()
+    await bench.server.database.write(async ({ query }) => {
+      const runs = query.selectFrom('runs').select('number').where('workspace_id', '=', server.workspace.id)
+      const deferred = query.updateTable('messages').set(changes).where('state', '=', 'deferred')
+      await deferred.where('run', 'in', runs).execute()
+    })
   }
 
   it('belong to whom the reply says, and everybody else is sent to', async () => {
@@ -193,17 +195,6 @@ describeEachStore('failures of messages', (kind) => {
     expect(reasons).toEqual([...Array.from({ length: 5 }, () => 'soft_bounce'), 'user_removed_due_to_hard_bounce'])
   })
 
-  it('of an imported address that is none are those of the person, for good', async () => {
-    const server = await bench.makeWorkspace()
-    await addPeople(server, [
-      { customer_id: 'none', email: 'nonsense' },
-      { customer_id: 'broken', email: 'a b@broken..example' },
-    ])
-    const { messages } = await sendMailing(server, bench.sink)
-    expect(messages.get('none')).toMatchObject({ state: 'failed', reason: 'hard_bounce' })
-    expect(messages.get('broken')).toMatchObject({ state: 'failed', reason: 'hard_bounce' })
-  })
-
   it('in doubt are sent again, or given up, when somebody says so', async () => {
     const server = await bench.makeWorkspace()
     const domain = 'doubt.example'
@@ -211,16 +202,20 @@ describeEachStore('failures of messages', (kind) => {
     await addPeople(server, people)
     const { campaign, run, messages } = await sendMailing(server, bench.sink)
     expect(run).toMatchObject({ state: 'finished', states: { in_doubt: 2 } })
-    const decide = (action: string, id: string) => {
-      const body = { action, message_ids: [messages.get(id)?.message_id] }
-      return server.call('POST', `/core-services/v1/campaigns/${campaign}/in-doubt`, { ...REPORTS, body })
-    }
-    expect((await decide('send_again', 'd1')).status).toBeLessThan(300)
+    /** On a machine so busy that the pipeline is seconds behind, the answer is 503: the client asks again. */
+    const decide = (action: string, id: string) =>
+      until('an answer but 503', async () => {
+        const body = { action, message_ids: [messages.get(id)?.message_id] }
+        const path = `/core-services/v1/campaigns/${campaign}/in-doubt`
+        const { status } = await server.call('POST', path, { ...REPORTS, body })
+        return status !== 503 && status
+      })
+    expect(await decide('send_again', 'd1')).toBeLessThan(300)
     const again = await finishMailing(server, campaign)
     expect(again.run.states).toMatchObject({ in_doubt: 2 })
     await until('it came again', () => recipientsIn(bench.sink, domain).length === 3)
     await finishMailing(server, campaign)
-    for (const id of ['d1', 'd2']) expect((await decide('give_up', id)).status).toBeLessThan(300)
+    for (const id of ['d1', 'd2']) expect(await decide('give_up', id)).toBeLessThan(300)
     const given = await finishMailing(server, campaign)
     expect(given.run.states).toMatchObject({ in_doubt: 0, failed: 2 })
     expect(given.messages.get('d2')).toMatchObject({ state: 'failed', reason: 'in_doubt' })

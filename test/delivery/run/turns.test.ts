@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { PREFERENCES_PATH } from '../../support/calls/preference-calls.ts'
 import { trackingOf } from '../../support/calls/tracking.ts'
-import { addPeople } from '../../support/delivery/mailing.ts'
+import { addPeople, addSender, changeMailing } from '../../support/delivery/mailing.ts'
 import {
   finishMailing,
   peopleOf,
@@ -19,24 +19,43 @@ import { describeEachStore } from '../../support/stores.ts'
 
 const REPORTS = { tile: 'reports' } as const
 /** So slow that those at the end of a run wait for seconds. */
-const SLOW = { limits: { per_second: 4, connections: 2 } }
+const SLOW = { limits: { per_second: 2 } }
+const FAST = { limits: { per_second: 1_000 } }
 
 describeEachStore('a run under way', (kind) => {
   const bench = useMailingBench(kind)
 
-  /** Starts a slow run of the first people, then of these, whose turns are last. */
+  const changeSender = async (server: MailingWorkspace, sender: string, body: object) => {
+    const answer = await server.call('PATCH', `/core-services/v1/senders/${sender}`, { ...REPORTS, body })
+    expect(answer).toMatchObject({ status: 200 })
+  }
+  /** Starts a slow run of the first people, then of these, whose turns are last, and pauses it in the middle. */
   const startSlowly = async (server: MailingWorkspace, domain: string, last: readonly string[]) => {
     await addPeople(server, peopleOf(30, domain))
     for (const customer_id of last) await addPeople(server, [{ customer_id, email: `${customer_id}@${domain}` }])
-    const campaign = await startMailing(server, bench.sink, { sender: SLOW })
+    const sender_id = await addSender(server, bench.sink, SLOW)
+    const campaign = await startMailing(server, bench.sink, { delivery: { sender_id } })
     await untilRun(server, campaign, 'the first was sent', ({ states }) => (states['sent'] ?? 0) > 0)
-    return campaign
+    await changeMailing(server, campaign, 'pause')
+    await untilRun(server, campaign, 'nobody is being sent to', ({ states }) => states['sending'] === 0)
+    const finish = async () => {
+      await changeSender(server, sender_id, FAST)
+      await changeMailing(server, campaign, 'resume')
+      return finishMailing(server, campaign)
+    }
+    return { campaign, finish }
   }
 
   it('sends to nobody who opts out, is suppressed or is erased before the turn, and to the address of that moment', async () => {
     const server = await bench.makeWorkspace({ categories: ['News'] })
     const domain = 'turns.example'
-    const campaign = await startSlowly(server, domain, ['out', 'complained', 'moved', 'moved-to-sent', 'erased'])
+    const { campaign, finish } = await startSlowly(server, domain, [
+      'out',
+      'complained',
+      'moved',
+      'moved-to-sent',
+      'erased',
+    ])
     const changes = await Promise.all([
       server.call('PUT', PREFERENCES_PATH, {
         body: { user_preferences: { customer_id: 'out', opt_in_status: 'OPTED_OUT' } },
@@ -57,7 +76,7 @@ describeEachStore('a run under way', (kind) => {
       move('moved', `new@${domain}`),
       move('moved-to-sent', `0@${domain}`),
     )
-    const { messages, run } = await finishMailing(server, campaign)
+    const { messages, run } = await finish()
     expect(run).toMatchObject({ audience: 34, states: { sent: 31, removed: 3 } })
     expect(reasonsIn(messages)).toEqual({
       out: 'user_removed_due_to_opt_out',
@@ -72,7 +91,7 @@ describeEachStore('a run under way', (kind) => {
   it('has nobody twice who is merged meanwhile, and nobody who was created after the audience was frozen', async () => {
     const server = await bench.makeWorkspace({ identityResolution: ['crm'] })
     const domain = 'merges.example'
-    const campaign = await startSlowly(server, domain, ['x', 'y'])
+    const { campaign, finish } = await startSlowly(server, domain, ['x', 'y'])
     await addPeople(server, [{ customer_id: 'late', email: `late@${domain}` }])
     const known = (customer_id: string, crm: string) => {
       return { type: 'customer', customer_id, user_identifiers: { crm } }
@@ -83,7 +102,7 @@ describeEachStore('a run under way', (kind) => {
       known('p0000', 'crm-2'),
       known('p0029', 'crm-2'),
     )
-    const { messages, run } = await finishMailing(server, campaign)
+    const { messages, run } = await finish()
     expect(run).toMatchObject({ audience: 32, states: { sent: 30, removed: 2 } })
     const reasons = reasonsIn(messages)
     expect(new Set(Object.values(reasons))).toEqual(new Set(['user_removed_due_to_duplicate']))
@@ -99,7 +118,8 @@ describeEachStore('a run under way', (kind) => {
     const server = await bench.makeWorkspace()
     const domain = 'suspended.example'
     await addPeople(server, peopleOf(24, domain))
-    const campaign = await startMailing(server, bench.sink, { sender: SLOW })
+    const sender_id = await addSender(server, bench.sink, SLOW)
+    const campaign = await startMailing(server, bench.sink, { delivery: { sender_id } })
     await untilRun(server, campaign, 'the first was sent', ({ states }) => (states['sent'] ?? 0) > 0)
     await server.change({ suspended: true })
     const { query } = bench.server.database
@@ -114,10 +134,11 @@ describeEachStore('a run under way', (kind) => {
     })
     const sent = recipientsIn(bench.sink, domain).length
     const quietUntil = Date.now() + 2_000
-    await until('two seconds, in which eight would be sent', () => Date.now() > quietUntil)
+    await until('two seconds, in which four would be sent', () => Date.now() > quietUntil)
     expect(recipientsIn(bench.sink, domain)).toHaveLength(sent)
     expect(sent).toBeLessThan(24)
     await server.change({ suspended: false })
+    await changeSender(server, sender_id, FAST)
     const { run } = await finishMailing(server, campaign)
     expect(run.states).toMatchObject({ sent: 24 })
     expect(recipientsIn(bench.sink, domain)).toHaveLength(24)

@@ -6,7 +6,8 @@ import type { MailingWorkspace } from './mailing-server.ts'
 import type { ShownRun } from './mailing.ts'
 
 type Locale = CampaignStatsBody['platforms'][string]['locales'][string]
-type Variation = Locale['variations'][string]
+/** A control group has no performance. */
+type Variation = Extract<Locale['variations'][string], { readonly performance_stats: unknown }>
 
 export interface MailingStats {
   readonly all: Variation
@@ -34,7 +35,7 @@ export async function statsOf(
     for (const [name, variation] of Object.entries(variations)) if (!name.endsWith('_group')) expectFunnel(variation)
   }
   expect(await verifyStatistics(server.database, workspace.id, () => {})).toMatchObject({ differingCells: 0 })
-  const of = (locale: string, variation: string) => locales[locale]?.variations[variation]
+  const of = (locale: string, variation: string) => locales[locale]?.variations[variation] as Variation | undefined
   return { all: of('all_locales', 'all_variations') as Variation, of }
 }
 
