@@ -101,7 +101,7 @@ describeEachStore('the pace of a campaign', (kind) => {
   it('ends at a cancellation: the rest is removed, and statistics tell why', async () => {
     const server = await bench.makeWorkspace()
     await addPeople(server, peopleOf(40, 'cancel.example'))
-    const campaign = await startMailing(server, bench.sink, { sender: { limits: { per_second: 3 } } })
+    const campaign = await startMailing(server, bench.sink, { sender: { limits: { per_second: 1 } } })
     await untilRun(server, campaign, 'the first was sent', ({ states }) => (states['sent'] ?? 0) > 0)
     await changeMailing(server, campaign, 'cancel')
     await changeMailing(server, campaign, 'cancel')
