@@ -5,7 +5,7 @@ import type { SmtpReply } from '../../core/delivery/failures.ts'
 import type { RemovalReason } from '../../core/delivery/message-state.ts'
 import { LeaseLost } from '../../store/senders/sender-leases.ts'
 import { domainOf } from '../../core/senders/sender.ts'
-import type { RenderedMessage } from '../content/render-job.ts'
+import type { RenderedMessage, RenderResult } from '../content/render-job.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
 import type { ClaimedMessage } from '../run/claim-block.ts'
 import { SmtpFailure } from '../smtp/smtp-failure.ts'
@@ -19,6 +19,8 @@ import type { SendingRun } from './sending-run.ts'
 export interface ReadyMessage {
   readonly sending: SendingRun
   readonly claimed: ClaimedMessage
+  /** Made while it waited. */
+  ahead?: { readonly at: number; readonly result: Promise<RenderResult> }
 }
 
 /** What the connections of a sender share. */
@@ -36,6 +38,10 @@ export interface ConnectionOptions {
   readonly pause: (whose: SendingRun | 'all', reply: SmtpReply) => Promise<void>
 }
 
+/** Messages that are made while others are on connections. */
+const MADE_AHEAD_MAX = 8
+/** A message that waited longer is made again, so that its date is about that of its sending. */
+const MADE_AHEAD_MS = 10_000
 /** A session that has nothing to send ends after this time: servers do not wait much longer. */
 const IDLE_MS = 5_000
 /** A message that failed here, and not at a server, is tried again after this time. */
@@ -93,11 +99,30 @@ export class Connection {
   /** Undefined if the content or the person's data is to blame; that is told. */
   async #make(ready: ReadyMessage): Promise<RenderedMessage | undefined> {
     const { parts } = this.#options
-    const made = await parts.renderer.render(ready.sending.toJob(ready.claimed, parts.clock()))
+    const { ahead } = ready
+    const isFresh = ahead !== undefined && parts.clock() - ahead.at < MADE_AHEAD_MS
+    const made = await (isFresh ? ahead.result : this.#render(ready))
     if (made.isOk) return made
     const removed = toRemoved(ready, 'user_removed_due_to_personalization_failed')
     void this.#tell(ready, { ...removed, detail: made.problem })
     return undefined
+  }
+
+  async #render({ sending, claimed }: ReadyMessage): Promise<RenderResult> {
+    const { renderer, clock } = this.#options.parts
+    return await renderer.render(sending.toJob(claimed, clock()))
+  }
+
+  /** Begins to make the messages that are next, so that no connection waits for the render thread. */
+  #makeAhead(): void {
+    const { queue, parts } = this.#options
+    for (const next of queue.first(MADE_AHEAD_MAX)) {
+      if (next.ahead || next.claimed.removal) continue
+      const result = this.#render(next)
+      // Whoever takes the message sees the failure.
+      result.catch(() => {})
+      next.ahead = { at: parts.clock(), result }
+    }
   }
 
   /** Undefined if the server takes no connection: the message is taken first when it does. */
@@ -122,6 +147,7 @@ export class Connection {
   async #exchange(ready: ReadyMessage, made: RenderedMessage, session: SmtpSession): Promise<void> {
     const { gate, isLeaseValid } = this.#options
     this.#sent++
+    this.#makeAhead()
     const mail = { from: made.envelopeFrom, to: made.envelopeTo, raw: made.raw, usesUtf8: made.usesUtf8 }
     const beforeEnd = async () => {
       const hasTargets = Object.keys(made.targets).length > 0

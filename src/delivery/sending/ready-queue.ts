@@ -53,6 +53,11 @@ export class ReadyQueue<Item> {
     return drained
   }
 
+  /** The items that are taken next, at most `count`. */
+  first(count: number): readonly Item[] {
+    return this.#items.slice(0, count)
+  }
+
   /** Nobody waits for further items. */
   close(): void {
     this.#isClosed = true
