@@ -19,6 +19,9 @@ const WAITING = [
   'rate-limits',
   'move-interrupted',
   'lost-connection',
+  'stopped-sender',
+  'several-processes',
+  'changes-under-way',
 ]
 /** The longest of the others, which would run alone in the end if they were begun last. */
 const LONG = [
@@ -31,6 +34,7 @@ const LONG = [
   'statistics-commands',
   'crash',
   'crash-statistics',
+  'killed-sender',
   'http-memory',
   'http-limits',
   'postgres-log',

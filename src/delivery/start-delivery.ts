@@ -81,10 +81,12 @@ class DeliveryThread {
     const file = new URL('./delivery-thread.ts', import.meta.url)
     this.#thread = startWithRoom(() => new Worker(file, { name: 'delivery', workerData, transferList: [port2] }))
     this.#thread.on('message', ({ what, error }: DeliveryMessage) => onFailed(what, error))
-    this.#ended = new Promise((resolve) => this.#thread.once('exit', () => resolve()))
-    void this.#ended.then(() => {
-      this.isRunning = false
-      port1.close()
+    this.#ended = new Promise((resolve) => {
+      this.#thread.once('exit', () => {
+        this.isRunning = false
+        port1.close()
+        resolve()
+      })
     })
     this.#onGivenUp = onGivenUp
   }
