@@ -35,9 +35,10 @@ describeEachStore('Messages in the pipeline', (kind) => {
     await bench.follow()
   }
   const setState = async (number: number, state: string) => {
-    const { query } = bench.database
-    const claimed = query.updateTable('messages').set({ state, claim: FENCE }).where('run', '=', run.number)
-    await claimed.where('number', '=', number).execute()
+    await bench.database.write(({ query }) => {
+      const claimed = query.updateTable('messages').set({ state, claim: FENCE }).where('run', '=', run.number)
+      return claimed.where('number', '=', number).execute()
+    })
   }
   const message = (number: number) => findMessage(bench.database, { run: run.number, number })
   const idOf = (value: string) => findUserId(bench.database, bench.workspaceId, { name: CUSTOMER_ID, value })
