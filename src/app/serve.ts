@@ -41,7 +41,7 @@ import { KeyedQueue } from '../concurrency/keyed-queue.ts'
 import { EXPORT_SLOTS, IMPORT_SLOTS, Slots, UPLOAD_SLOTS } from '../operations/slots.ts'
 import type { AppliedBatch } from '../pipeline/follower/follow-log.ts'
 import { Renderer } from '../delivery/content/renderer.ts'
-import { startDelivery } from '../delivery/start-delivery.ts'
+import { startDelivery, type RunningDelivery } from '../delivery/start-delivery.ts'
 import { startPipeline } from '../pipeline/start-pipeline.ts'
 import { saveAllLimits, type SaveLimitsOptions } from '../jobs/save-limits.ts'
 import { giveUpInterruptedUploads, listInterruptedUploads } from '../actions/clean-coupon-uploads.ts'
@@ -142,10 +142,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     wakePipeline = pipeline.wake
     loaded = pipeline.loaded
   }
-  const delivery =
-    options.withDelivery === false
-      ? undefined
-      : startDelivery(deliveryOptions(options, { ...partsOfDelivery(parts), writerLock }))
+  const delivery = options.withDelivery === false ? undefined : deliver(options, parts, writerLock)
   running.push(() => delivery?.stop())
   running.push(startJobs(listJobs({ forget: parts, limits: savedLimits, files }), diagnostics))
   return {
@@ -162,8 +159,9 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   }
 }
 
-function partsOfDelivery({ database, log, logReader, receiptClock: clock }: Parts) {
-  return { database, log, logReader, receiptClock: clock }
+function deliver(options: ServeOptions, parts: Parts, writerLock: WriterLock): RunningDelivery {
+  const { database, log, logReader, receiptClock: clock } = parts
+  return startDelivery(deliveryOptions(options, { database, log, logReader, receiptClock: clock, writerLock }))
 }
 
 interface OpenLimits {
