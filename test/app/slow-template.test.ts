@@ -1,8 +1,9 @@
 // A template that loops costs its own message, and nothing of the server: the program ends its thread and goes on.
 import { expect, it } from 'vitest'
-import { basic, environmentOf, startServing } from '../support/program.ts'
-import { addMailing, addPeople, type MailingServer } from '../support/delivery/mailing.ts'
+import { environmentOf, startServing } from '../support/program.ts'
+import { addMailing, addPeople } from '../support/delivery/mailing.ts'
 import { startMailSink } from '../support/mail-sink/mail-sink.ts'
+import { callsTo } from '../support/server.ts'
 import { makeLocation } from '../support/stores.ts'
 
 /** Sorts a long list again and again within one output, where Liquid's own time limit does not look. */
@@ -15,27 +16,9 @@ it('a template that loops does not end the server', { timeout: 120_000 }, async 
   const { url, first_workspace: made } = running.started
   if (!made) throw new Error('the program made no workspace')
   const id = made.workspace_id
-  const call: MailingServer['call'] = async <Body>(
-    method: string,
-    path: string,
-    options: { tile?: string; body?: unknown; headers?: object } = {},
-  ) => {
-    const key = options.tile === 'reports' ? made.reports_key : made.data_key
-    const { body } = options
-    const response = await fetch(url + path, {
-      method,
-      headers: {
-        authorization: basic(id, key),
-        'svc-appkey': id,
-        'content-type': 'application/json',
-        ...options.headers,
-      },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    })
-    const text = await response.text()
-    return { status: response.status, headers: response.headers, body: JSON.parse(text || 'null') as Body }
-  }
-  const server = { call, workspace: { id, dataKey: made.data_key, reportsKey: made.reports_key } }
+  const workspace = { id, dataKey: made.data_key, reportsKey: made.reports_key }
+  const call = callsTo(() => url, workspace)
+  const server = { call, workspace }
   await addPeople(server, [{ customer_id: 'ada', email: 'ada@example.com' }])
   const campaign = await addMailing(server, sink, { template: { email_content: SLOW } })
   const preview = () =>

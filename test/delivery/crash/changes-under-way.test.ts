@@ -1,7 +1,7 @@
 // What may happen to a campaign while it is sent: it is paused and resumed, its sender gets other limits, its SMTP server is down for a
 // while. Nobody is sent to twice, and nobody is left out.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { expectAccounted, expectCounted, lookAtRun, peopleOf } from '../../support/delivery/mailing-accounts.ts'
+import { expectAccounted, expectCounted, lookAtRun, numberedPeople } from '../../support/delivery/mailing-accounts.ts'
 import {
   addMailing,
   addPeople,
@@ -30,7 +30,7 @@ describeEachStore('a campaign under way', (kind) => {
   beforeAll(async () => {
     const environment = { PUBLIC_URL: 'http://127.0.0.1:8080', SECRET_KEY: Buffer.alloc(32, 7).toString('base64') }
     server = await startServer(kind, environment)
-    await addPeople(server, peopleOf(PEOPLE))
+    await addPeople(server, numberedPeople(PEOPLE))
     const rule: SinkRule = ({ stage }) => {
       if (!isDown || stage !== 'mail') return undefined
       refusedAt = performance.now()

@@ -6,7 +6,7 @@ import {
   expectCounted,
   expectVerified,
   lookAtRun,
-  peopleOf,
+  numberedPeople,
   type Accounts,
 } from '../../support/delivery/mailing-accounts.ts'
 import { makeMailingProcesses, type MailingProcesses } from '../../support/delivery/mailing-processes.ts'
@@ -46,7 +46,7 @@ describe('a server that is killed while it sends', () => {
   it('sends to everybody once, and leaves nobody out', { timeout: 120_000 + KILLS * 20_000 }, async () => {
     const first = await processes.start()
     const { call } = processes
-    await addPeople(processes, peopleOf(PEOPLE))
+    await addPeople(processes, numberedPeople(PEOPLE))
     const list = await addCoupons(processes)
     const limits = { per_second: PER_SECOND, connections: CONNECTIONS, messages_per_connection: 40 }
     const sender = await addSender(processes, sink, { limits })

@@ -2,7 +2,7 @@
 // longer than its lease. Nobody is sent to twice, and nobody is left out.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { SENDER_LEASE_MS } from '../../../src/delivery/sender-lease.ts'
-import { expectAccounted, expectVerified, lookAtRun, peopleOf } from '../../support/delivery/mailing-accounts.ts'
+import { expectAccounted, expectVerified, lookAtRun, numberedPeople } from '../../support/delivery/mailing-accounts.ts'
 import { makeMailingProcesses, type MailingProcesses } from '../../support/delivery/mailing-processes.ts'
 import { addMailing, addPeople, addSender, changeMailing, untilFinished } from '../../support/delivery/mailing.ts'
 import { startMailSink, type MailSink } from '../../support/mail-sink/mail-sink.ts'
@@ -31,7 +31,7 @@ describeOnPostgres('several processes that send', () => {
     sink = await startMailSink({ rule, keptMax: 2 * PEOPLE })
     processes = await makeMailingProcesses('postgres')
     await processes.start('http', 'pipeline')
-    await addPeople(processes, peopleOf(PEOPLE))
+    await addPeople(processes, numberedPeople(PEOPLE))
   })
   beforeEach(() => sink.mails.clear())
   afterAll(async () => {

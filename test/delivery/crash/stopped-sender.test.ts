@@ -1,6 +1,6 @@
 // Stops a server in order while it sends a campaign: messages on connections end, nothing is in doubt, and the next start goes on.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { expectAccounted, expectCounted, lookAtRun, peopleOf } from '../../support/delivery/mailing-accounts.ts'
+import { expectAccounted, expectCounted, lookAtRun, numberedPeople } from '../../support/delivery/mailing-accounts.ts'
 import { makeMailingProcesses, type MailingProcesses } from '../../support/delivery/mailing-processes.ts'
 import { addMailing, addPeople, changeMailing, untilFinished } from '../../support/delivery/mailing.ts'
 import { startMailSink, type MailSink } from '../../support/mail-sink/mail-sink.ts'
@@ -36,7 +36,7 @@ describeEachStore('a server that is stopped while it sends', (kind) => {
 
   it('waits for replies that take long, leaves nothing in doubt, and goes on at the next start', async () => {
     const first = await processes.start()
-    await addPeople(processes, peopleOf(PEOPLE))
+    await addPeople(processes, numberedPeople(PEOPLE))
     const limits = { per_second: 1_000, connections: CONNECTIONS }
     const campaign = await addMailing(processes, sink, { sender: { limits } })
     isSlow = true

@@ -120,7 +120,7 @@ describeEachStore('personal content of a run', (kind) => {
     await changeMailing(server, campaign, 'resume')
     expect((await finishMailing(server, campaign)).run.states).toMatchObject({ sent: 5 })
     const codes = [...(await messagesOf(server, campaign)).values()].map(({ coupons }) => coupons['spring'])
-    expect(codes.toSorted()).toEqual(['FIVE', 'FOUR', 'ONE', 'THREE', 'TWO'])
+    expect(new Set(codes)).toEqual(new Set(['FIVE', 'FOUR', 'ONE', 'THREE', 'TWO']))
     expect(await countsOf(server, list)).toEqual({ available: 0, held: 0, issued: 5 })
   })
 })

@@ -140,11 +140,9 @@ describeEachStore('removals from an audience', (kind) => {
         [first, second].map((sender_id) => startMailing(server, bench.sink, { delivery: { sender_id } })),
       )
       const runs = await Promise.all(ids.map((id) => finishMailing(server, id)))
-      expect(recipientsIn(bench.sink, domain)).toEqual(
-        peopleOf(150, domain)
-          .map(({ email }) => email)
-          .toSorted(),
-      )
+      const expected = peopleOf(150, domain).map(({ email }) => email)
+      expect(recipientsIn(bench.sink, domain)).toHaveLength(expected.length)
+      expect(new Set(recipientsIn(bench.sink, domain))).toEqual(new Set(expected))
       const sent = runs.map(({ run }) => run.states['sent'] ?? 0)
       expect(sent.reduce((sum, count) => sum + count, 0)).toBe(150)
       const reasons = runs.flatMap(({ messages }) => Object.values(reasonsIn(messages)))

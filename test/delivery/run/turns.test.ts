@@ -84,7 +84,8 @@ describeEachStore('a run under way', (kind) => {
       'moved-to-sent': 'user_removed_due_to_duplicate',
     })
     const expected = [...peopleOf(30, domain).map(({ email }) => email), `new@${domain}`]
-    expect(recipientsIn(bench.sink, domain)).toEqual(expected.toSorted())
+    expect(recipientsIn(bench.sink, domain)).toHaveLength(expected.length)
+    expect(new Set(recipientsIn(bench.sink, domain))).toEqual(new Set(expected))
     await statsOf(server, campaign, run)
   })
 

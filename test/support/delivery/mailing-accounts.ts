@@ -10,7 +10,7 @@ const PAGE = 500
 const DAY_MS = 24 * 3_600_000
 
 /** People whose addresses name them. */
-export function peopleOf(count: number) {
+export function numberedPeople(count: number) {
   return Array.from({ length: count }, (_, index) => ({
     customer_id: `customer-${index}`,
     email: `customer-${index}@example.com`,
@@ -34,7 +34,7 @@ export interface Accounts {
 }
 
 /**
- * Expects that a finished run of `peopleOf` left nobody out and sent to nobody twice: who was sent to is in the sink, and who is in the
+ * Expects that a finished run of `numberedPeople` left nobody out and sent to nobody twice: who was sent to is in the sink, and who is in the
  * sink was sent to or is in doubt.
  */
 export async function expectAccounted(
