@@ -88,7 +88,7 @@ describeEachStore('a server in a process of its own', (kind) => {
   it('creates a workspace on the first start, and prints its URL', async () => {
     expect(server.started).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) as string,
-      roles: ['http', 'pipeline'],
+      roles: ['http', 'pipeline', 'delivery'],
       first_workspace: {
         workspace_id: 'main',
         data_key: expect.stringMatching(/^td_data_/) as string,

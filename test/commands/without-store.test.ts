@@ -24,6 +24,19 @@ const OPERANDS: Readonly<Record<string, string>> = {
   POSITION: '1',
   'KEY=VALUE…': 'name=x',
   'data|reports': 'data',
+  WORKSPACE: 'main',
+  CAMPAIGN: 'campaign-1',
+  SENDER_ID: 'sender-1',
+  ADDRESS: 'anna@example.com',
+}
+/** Values of the options that some of them require. */
+const REQUIRED: Readonly<Record<string, string>> = {
+  name: 'Shop',
+  'from-email': 'news@shop.example',
+  'from-name': 'Shop',
+  host: '127.0.0.1',
+  port: '25',
+  security: 'none',
 }
 
 /** Command lines of all other commands. */
@@ -31,7 +44,10 @@ const OTHERS = COMMANDS.filter(({ name }) => ![...MAKERS, ...FOR_FILES, ...WITHO
   (command) => {
     const { name, operands, options } = command
     const agreed = 'yes' in options ? ['--yes'] : []
-    return [...name.split(' '), ...operands.map((operand) => OPERANDS[operand] as string), ...agreed]
+    const required = Object.entries(options).flatMap(([option, { isRequired }]) => {
+      return isRequired ? [`--${option}`, REQUIRED[option] as string] : []
+    })
+    return [...name.split(' '), ...operands.map((operand) => OPERANDS[operand] as string), ...required, ...agreed]
   },
 )
 

@@ -64,7 +64,7 @@ async function bringUpToDate(dataDir: string): Promise<void> {
   const database = openDatabase({ dataDir, databaseUrl: undefined })
   try {
     await migrate(database, Date.now())
-    await haltDeliveries(database, { since: Date.now(), reason: RESTORED })
+    await database.write((store) => haltDeliveries(store, { since: Date.now(), reason: RESTORED }))
   } finally {
     await database.close()
   }

@@ -11,12 +11,12 @@ import { NOTHING_SET } from '../../core/users/preference.ts'
 import { pauseDelivery } from '../../store/delivery/deliveries.ts'
 import { listMessagesOfUsers, listMessagesTo } from '../../store/delivery/frozen-messages.ts'
 import { claimMessages, listDueMessages } from '../../store/delivery/message-claims.ts'
-import { ERASED_USER, type AddressedMessage, type RunMessage } from '../../store/delivery/messages.ts'
+import type { AddressedMessage, RunMessage } from '../../store/delivery/messages.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { Store } from '../../store/store.ts'
 import type { EmailVault } from '../../store/users/email-vault.ts'
 import { findPreferences } from '../../store/users/preferences.ts'
-import { findUsers, type User } from '../../store/users/users.ts'
+import { findUsers, userRows, type User } from '../../store/users/users.ts'
 import type { OpenRun } from './open-run.ts'
 
 /** A message whose turn has come, with everything that it needs. */
@@ -71,7 +71,7 @@ interface Turn extends ClaimedMessage {
   readonly emailKey: string
 }
 
-/** Of a person who was erased while the message was on a connection. */
+/** Of a person who was erased, perhaps while the message was on a connection or the audience was frozen. */
 const NOBODY: Omit<Turn, 'message' | 'claim'> = {
   removal: 'user_removed_due_to_missing_address',
   emailKey: '',
@@ -91,10 +91,14 @@ async function checkTurns(store: Store, due: readonly RunMessage[], options: Cla
   const refusals = await findRefusals(store, { workspace, delivery: delivery.settings, now }, people)
   const preferences = await findPreferences(store, userIds)
   const others = await findOthers(store, run.number, people)
+  const known = await findKnownUsers(
+    store,
+    userIds.filter((id) => !users.has(id)),
+  )
   const turns: Turn[] = []
   for (const message of due) {
     const user = users.get(message.userId)
-    if (message.userId === ERASED_USER) turns.push({ ...NOBODY, message, claim })
+    if (!user && !known.has(message.userId)) turns.push({ ...NOBODY, message, claim })
     if (!user) continue
     const emailKey = user.emailKey ?? ''
     const removal =
@@ -108,6 +112,13 @@ async function checkTurns(store: Store, due: readonly RunMessage[], options: Cla
     turns.push({ message, claim, removal, emailKey, address, attributes, coupons: {}, allowsTracking })
   }
   return turns
+}
+
+/** Those of the users who were not erased, merged ones too. */
+async function findKnownUsers(store: Store, ids: readonly number[]): Promise<ReadonlySet<number>> {
+  if (ids.length === 0) return new Set()
+  const rows = await userRows(store).select('user.id').where('user.id', 'in', ids).execute()
+  return new Set(rows.map(({ id }) => id))
 }
 
 function readUser(user: User, { workspace }: OpenRun, emailVault: EmailVault | undefined) {

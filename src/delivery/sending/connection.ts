@@ -152,6 +152,7 @@ export class Connection {
     const beforeEnd = async () => {
       const hasTargets = Object.keys(made.targets).length > 0
       await this.#tell(ready, { kind: 'attempted', ...(hasTargets && { targets: made.targets }) })
+      await gate.untilEnd()
       // Whoever took the sender over waits for everything in the log: it finds this attempt, or the lease ended before it.
       if (!isLeaseValid()) throw new LeaseLost()
     }

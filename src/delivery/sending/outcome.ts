@@ -12,6 +12,9 @@ export interface FailedAttempt extends TriedMessage {
   readonly makeDomainWait: () => number
 }
 
+/** A message whose connection ended, or which got 421, does not come first again at once: the next one may fare better. */
+const RETRY_AT_SERVER_MS = 5_000
+
 export function toFailedOutcome(
   reply: SmtpReply,
   attempt: FailedAttempt,
@@ -20,7 +23,7 @@ export function toFailedOutcome(
   const verdict = judgeFailure(reply)
   switch (verdict.to) {
     case 'server':
-      return { outcome: { kind: 'released', until: 0, reply: kept }, effect: 'server' }
+      return { outcome: { kind: 'released', until: attempt.now + RETRY_AT_SERVER_MS, reply: kept }, effect: 'server' }
     case 'pause':
       return { outcome: { kind: 'released', until: 0, reply: kept }, effect: 'pause' }
     case 'domain_waits':

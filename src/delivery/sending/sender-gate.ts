@@ -28,6 +28,8 @@ export class SenderGate {
   readonly #options: SenderGateOptions
   readonly #domains: DomainWaits
   readonly #rate = new SlidingRate(1)
+  /** Attempts wait for the log, each for another time, so messages are paced once more where they end. */
+  readonly #endRate = new SlidingRate(1)
   readonly #closing = new AbortController()
   #circuit: Circuit = CLOSED_CIRCUIT
   /** What is shown now. */
@@ -40,6 +42,7 @@ export class SenderGate {
 
   set perSecond(rate: number) {
     this.#rate.rate = rate
+    this.#endRate.rate = rate
   }
 
   /** Waits until the circuit lets a message begin. */
@@ -68,6 +71,11 @@ export class SenderGate {
       // `take` rejects only when the gate is closed.
       return false
     }
+  }
+
+  /** Waits until the server may accept one message more; messages on connections end also when nothing else is sent any more. */
+  async untilEnd(): Promise<void> {
+    await this.#endRate.take(this.#closing.signal).catch(() => {})
   }
 
   /** The server failed. */
