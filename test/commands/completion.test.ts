@@ -34,7 +34,7 @@ const lines: [typed: string[], completed: string[]][] = [
   [['workspace', 'create', '--name', 'The Shop', 'shop', '--tim'], ['--timezone']],
   [
     ['serve', '--role', ''],
-    ['http', 'pipeline'],
+    ['http', 'pipeline', 'delivery'],
   ],
   [['--json', 'key', 'gen'], ['generate']],
   [
