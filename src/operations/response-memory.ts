@@ -4,10 +4,10 @@ import { Semaphore } from '../concurrency/semaphore.ts'
 import { AppError, serverStops } from '../core/app-error.ts'
 
 /**
- * Bytes of one response. The largest campaign that the limits allow takes 63 MiB (see `SERIES_PER_CAMPAIGN_MAX`), so any campaign
+ * Bytes of one response. The largest campaign that the limits allow takes some 70 MiB (see `SERIES_PER_CAMPAIGN_MAX`), so any campaign
  * can be requested by itself.
  */
-export const RESPONSE_BYTES_MAX = 64 * 1024 * 1024
+export const RESPONSE_BYTES_MAX = 72 * 1024 * 1024
 /** Bytes of all responses that are being prepared. */
 const RESERVED_BYTES_MAX = 2 * RESPONSE_BYTES_MAX
 /** Requests that may wait while a large response is prepared: of one workspace, and of all. */

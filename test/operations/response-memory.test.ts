@@ -8,7 +8,7 @@ import {
 } from '../../src/operations/response-memory.ts'
 import { writePieces } from '../../src/operations/write-pieces.ts'
 
-it('a response may take up to 64 MiB, and one more byte is refused', () => {
+it('a response may take up to 72 MiB, and one more byte is refused', () => {
   const held = new ResponseMemory().open()
   held.add(RESPONSE_BYTES_MAX - 1)
   held.add(1)
