@@ -19,9 +19,9 @@ export interface Stoppable {
 }
 
 /**
- * How long stopping may take after a signal, unless messages are still on connections (`start-delivery.ts` limits that); then the
- * process ends with exit status 1. Shorter than the time after which it would
- * be killed (10 s in container runtimes, 15 s in the files of `deploy/`), so that it can still report the cause.
+ * How long stopping may take after a signal; then the process ends with exit status 1. Shorter than the time after which it would be
+ * killed (10 s in container runtimes, 15 s in the files of `deploy/`), so that it can still report the cause. While messages are on
+ * connections it may take longer, as `start-delivery.ts` limits it.
  */
 export function stopWaitMs({ databaseUrl }: Pick<Config, 'databaseUrl'>): number {
   return databaseUrl === undefined ? STOP_WAIT_MS : DRAIN_MS + STOP_WAIT_MS

@@ -31,7 +31,7 @@ export interface AppliedSteps extends ReceiptTotals {
 
 /** Runs every step on a batch, in the caller's transaction. Throws what a step throws. */
 export async function applySteps(store: Store, read: Batch, options: CountOptions = {}): Promise<AppliedSteps> {
-  // Leaves out what links in messages ask for persons who were erased meanwhile.
+  // Leaves out what links in messages, and delivery, tell of persons who were erased meanwhile.
   const batch = await leaveOutErased(store, read)
   // Finds or creates the user of each entry, and merges users whom an entry shows to be one person.
   const users = await resolveUsers(store, batch)

@@ -8,8 +8,9 @@ import type { Batch, ReadEntry, ReportEntry } from '../batch.ts'
 
 /** The batch without the facts of those persons. Their messages still get their states, which tell nothing of them. */
 export async function leaveOutErased(store: Store, batch: Batch): Promise<Batch> {
+  // Nearly all batches are of events, and look at nothing further.
+  if (!batch.entries.some(({ kind }) => kind === 'svc_opt_in' || kind === 'svc_delivery')) return batch
   const keys = new Map(batch.entries.flatMap(keysOf).map((key) => [textOf(key), key]))
-  if (keys.size === 0) return batch
   const owners = await findMessageOwners(store, [...keys.values()])
   const living = new Set(owners.flatMap((owner) => (owner.userId === undefined ? [] : [textOf(owner)])))
   const entries = batch.entries.map((read) => {
