@@ -36,7 +36,7 @@ it('report start, changed keys and settings, and stop as JSON if standard error 
     {
       version: readVersion(),
       url: server.started.url,
-      roles: ['http', 'pipeline'],
+      roles: ['http', 'pipeline', 'delivery'],
       store: join(location.dataDir, 'state.db'),
       log: join(location.dataDir, 'log.db'),
     },
@@ -58,7 +58,7 @@ it('are readable on a terminal', async ({ skip }) => {
   endWithTests(child)
   let printed = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text))
-  await until('it has started', () => printed.includes('curl'), WAIT_MS)
+  await until('it has started', () => printed.includes('INFO: started') && printed.includes('curl'), WAIT_MS)
   // As the terminal sends it for Ctrl-C.
   child.stdin.write('\u0003')
   const [status] = await once(child, 'close')

@@ -23,10 +23,12 @@ interface Call {
   readonly mediaType?: string
 }
 
+type Sending = 'segments' | 'senders' | 'suppressions'
+
 interface Case {
   readonly operation: string
   /** The table that gets `rows` rows by one request; undefined if the request goes through the log. */
-  readonly table?: 'templates' | 'template_versions' | 'coupon_lists' | 'coupons' | 'campaigns' | 'suppressions'
+  readonly table?: 'templates' | 'template_versions' | 'coupon_lists' | 'coupons' | 'campaigns' | Sending
   readonly rows?: number
   readonly isCsv?: true
   readonly make: (server: TestServer) => Promise<Call>
@@ -46,6 +48,17 @@ const newList = () => {
   const name = `Repeated ${++made}`
   return { name, label: `repeated-${made}`, expires_at: '2199-12-31', created_by: 'anna' }
 }
+const newSegment = () => ({
+  name: `Repeated ${++made}`,
+  where: { attribute: 'email', operator: 'exists' },
+  created_by: 'anna',
+})
+const newSender = () => ({
+  name: `Repeated ${++made}`,
+  from_email: 'news@shop.example',
+  from_name: 'The shop',
+  smtp: { host: '127.0.0.1', port: 2525, security: 'none' },
+})
 const newSuppression = () => ({ email: `repeated-${++made}@example.com` })
 
 /** A repeat of an import goes on where the first request was cut off (`import-people.test.ts`). */
@@ -115,18 +128,9 @@ const CASES: readonly Case[] = [
       other: campaign('Two'),
     }),
   },
-  {
-    operation: 'add_suppression',
-    table: 'suppressions',
-    rows: 1,
-    make: async () => ({
-      method: 'POST',
-      path: '/core-services/v1/suppressions',
-      tile: 'reports',
-      body: newSuppression(),
-      other: newSuppression(),
-    }),
-  },
+  caseOf('create_segment', 'segments', newSegment),
+  caseOf('create_sender', 'senders', newSender),
+  caseOf('add_suppression', 'suppressions', newSuppression),
   {
     operation: 'track_events',
     make: async () => ({
@@ -162,6 +166,14 @@ const CASES: readonly Case[] = [
     },
   },
 ]
+
+/** An operation that makes one row of a table that campaigns are sent with. */
+function caseOf(operation: string, table: Sending, makeBody: () => object): Case {
+  const path = `/core-services/v1/${table}`
+  const make = async () => ({ method: 'POST', path, tile: 'reports', body: makeBody(), other: makeBody() }) as const
+  return { operation, table, rows: 1, make }
+}
+
 const TITLED = CASES.map((one) => ({
   ...one,
   title: one.operation + (one.isCsv ? ' as CSV' : ''),

@@ -27,7 +27,8 @@ it('serve and backup make a data folder and a file that only their own user can 
   })
   expect(answer.status).toBe(200)
   expect(await run(['backup', at('backup.db')], environment)).toMatchObject({ status: 0 })
-  const names = ['http.lock', 'log.db', 'log.db-shm', 'log.db-wal', 'state.db', 'state.db-shm', 'state.db-wal']
+  const databases = ['log.db', 'log.db-shm', 'log.db-wal', 'state.db', 'state.db-shm', 'state.db-wal']
+  const names = ['http.lock', 'secret.key', ...databases]
   expect(modesIn(environment.DATA_DIR)).toEqual(Object.fromEntries(names.map((name) => [name, '600'])))
   expect([modeOf(environment.DATA_DIR), modeOf(at('backup.db'))]).toEqual(['700', '600'])
   expect(await server.stop()).toMatchObject({ status: 0 })

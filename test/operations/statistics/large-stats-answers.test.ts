@@ -36,8 +36,8 @@ const QUESTION = {
 const PATH = '/core-services/v1/campaign-stats'
 /** Five names of 1 KiB each, which every variation contains three times. */
 const LONG_GOALS = Array.from({ length: 5 }, (_, index) => `${index}${'😀'.repeat(255)}`)
-/** So many variations that the answer takes about 34 MiB with these goals. */
-const HALF_AN_ANSWER = 2_000
+/** So many variations that the answer takes about 38 MiB with these goals. */
+const HALF_AN_ANSWER = 2_200
 
 describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
   let server: TestServer
@@ -208,19 +208,19 @@ describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stat
     await addSeriesTo('endless', SERIES_PER_CAMPAIGN_MAX)
     const refused = await fetchStats('endless')
     expectRefusal(refused, 409, 'conflict')
-    expect((refused.body as unknown as ErrorBody).error.message).toMatch(/^Campaign endless has more than 510,000 /)
+    expect((refused.body as unknown as ErrorBody).error.message).toMatch(/^Campaign endless has more than 545,000 /)
   })
 
-  it('is refused if it would exceed 64 MiB, with the advice to request fewer campaigns', async () => {
+  it('is refused if it would exceed 72 MiB, with the advice to request fewer campaigns', async () => {
     await makeCampaign('half', HALF_AN_ANSWER, ['sent'], LONG_GOALS)
     await makeCampaign('other half', HALF_AN_ANSWER, ['sent'], LONG_GOALS)
     const refused = await fetchStats('half', 'other half')
     expectRefusal(refused, 409, 'conflict')
     expect((refused.body as unknown as ErrorBody).error.message).toBe(
-      'The response would exceed 64 MiB. Request fewer campaigns (campaign_ids, limit) or fewer days.',
+      'The response would exceed 72 MiB. Request fewer campaigns (campaign_ids, limit) or fewer days.',
     )
     const { status, body } = await fetchStats('other half')
-    const { conversion_goal_stats: goals } = variationsOf(body.data['other half']?.[0])['v2000'] as VariationBody
+    const { conversion_goal_stats: goals } = variationsOf(body.data['other half']?.[0])['v2200'] as VariationBody
     expect([status, Object.keys(goals)]).toEqual([200, LONG_GOALS])
   })
 })

@@ -119,8 +119,8 @@ async function expectFoundByBoth(environment: Record<string, string> = {}): Prom
   for (let pair = 0; pair < PAIRS_AT_ONCE; pair++) {
     const id = `shared-${pair}`
     expect((await trackingOf(second).user({ type: 'customer', customer_id: id })).status).toBe(200)
-    expect((await optIn(first, { customer_id: id })).status).toBe(200)
-    expect((await trackingOf(second).getUser({ customer_id: id })).status).toBe(200)
+    expect((await finalAnswer(() => optIn(first, { customer_id: id }))).status).toBe(200)
+    expect((await finalAnswer(() => trackingOf(second).getUser({ customer_id: id }))).status).toBe(200)
   }
   await second.stop()
   await first.stop()
