@@ -11,6 +11,7 @@ import {
 } from '../store/coupons/coupon-uploads.ts'
 import { deleteCodesById, hasCodesById, reservedCouponIds } from '../store/coupons/coupons.ts'
 import { hasOneHttpProcess, type Database } from '../store/store.ts'
+import { tellOfBrokenUpload } from './coupons/tell-upload.ts'
 
 const CODES_PER_STEP_MAX = 2_500
 const RETRY_AFTER_SECONDS = 10
@@ -33,7 +34,12 @@ export async function cleanAbandonedUploads(database: Database, now: number, isS
   for (const upload of await listOpenUploads(database)) {
     if (isRunning(upload, now)) continue
     const { firstCouponId } = upload
-    if (!(await database.write((store) => giveUpIfAbandoned(store, firstCouponId, now)))) continue
+    const isAbandoned = await database.write(async (store) => {
+      const isGiven = await giveUpIfAbandoned(store, firstCouponId, now)
+      if (isGiven) await tellOfBrokenUpload(store, upload, now)
+      return isGiven
+    })
+    if (!isAbandoned) continue
     while (!isStopping() && (await cleanStep(database, firstCouponId)));
   }
 }
@@ -44,8 +50,17 @@ export async function listInterruptedUploads(database: Database): Promise<OpenUp
 }
 
 /** Only for a process that has the store to itself: otherwise it would end uploads of other processes. */
-export async function giveUpInterruptedUploads(database: Database, interrupted: readonly OpenUpload[]): Promise<void> {
-  for (const { firstCouponId } of interrupted) await database.write((store) => giveUpUpload(store, firstCouponId))
+export async function giveUpInterruptedUploads(
+  database: Database,
+  interrupted: readonly OpenUpload[],
+  now: number,
+): Promise<void> {
+  for (const upload of interrupted) {
+    await database.write(async (store) => {
+      await giveUpUpload(store, upload.firstCouponId)
+      await tellOfBrokenUpload(store, upload, now)
+    })
+  }
 }
 
 /**

@@ -21,6 +21,7 @@ import {
 import { recordCompletedUpload } from '../store/coupons/completed-uploads.ts'
 import { COUPONS_PER_UPLOAD_MAX, reserveCouponIds } from '../store/coupons/coupons.ts'
 import type { Database, Store } from '../store/store.ts'
+import { tellOfBrokenUpload, tellOfUpload } from './coupons/tell-upload.ts'
 import { requireCouponList } from './require-coupon-list.ts'
 import { NOTHING_WRITTEN, sumOf, writeCodes, type WrittenCodes } from './written-codes.ts'
 
@@ -93,7 +94,7 @@ export async function uploadCoupons(
     return await upload.finish()
   } catch (error) {
     // If this fails too, the upload is abandoned after a minute, and its codes are removed before the next upload.
-    await upload.takeBack().catch(() => {})
+    await upload.takeBack(error).catch(() => {})
     throw error
   }
 }
@@ -138,12 +139,17 @@ class CouponUpload {
     return this.#complete()
   }
 
-  async takeBack(): Promise<void> {
-    const { database } = this.#tools
-    if (!this.#open) return
-    const { firstCouponId } = this.#open
-    await database.write((store) => giveUpUpload(store, firstCouponId))
-    await cleanUpload(database, firstCouponId, CLEANING_WAIT_MS)
+  /** Removes what was written, and alerts the subscribers of the list. */
+  async takeBack(error: unknown): Promise<void> {
+    const { database, clock } = this.#tools
+    const open = this.#open
+    const { workspace, listId } = this.#target
+    await database.write(async (store) => {
+      if (open) await giveUpUpload(store, open.firstCouponId)
+      const list = await requireCouponList(store, workspace, listId)
+      await tellOfUpload(store, list, { kind: 'upload_failed', problem: problemOf(error) }, clock())
+    })
+    if (open) await cleanUpload(database, open.firstCouponId, CLEANING_WAIT_MS)
   }
 
   /** A few codes fit into one transaction, without an open upload. */
@@ -153,7 +159,7 @@ class CouponUpload {
       answerOnce(store, this.#source.request, async () => {
         const firstId = await reserveCouponIds(store, codes.length)
         const written = await writeCodes(store, { listNumber: list.number, firstId, codes })
-        return this.#count(store, { listNumber: list.number, firstId, written })
+        return this.#count(store, { list, firstId, written })
       }),
     )
   }
@@ -218,10 +224,10 @@ class CouponUpload {
     return database.write(async (store) => {
       await lockCouponLists(store)
       return answerOnce(store, this.#source.request, async () => {
-        const { number: listNumber } = await this.#requireActiveList(store)
+        const list = await this.#requireActiveList(store)
         if (!(await keepUploadAlive(store, firstCouponId, clock()))) throw abandoned()
         await closeUpload(store, firstCouponId)
-        return this.#count(store, { listNumber, firstId: firstCouponId, written: this.#written })
+        return this.#count(store, { list, firstId: firstCouponId, written: this.#written })
       })
     })
   }
@@ -230,13 +236,15 @@ class CouponUpload {
   async #count(
     store: Store,
     {
-      listNumber,
+      list,
       firstId,
       written,
-    }: { readonly listNumber: number; readonly firstId: number; readonly written: WrittenCodes },
+    }: { readonly list: StoredCouponList; readonly firstId: number; readonly written: WrittenCodes },
   ): Promise<AddedCoupons> {
     const { codes, added, similar } = written
-    const [now, lastCouponId] = [this.#tools.clock(), firstId + codes - 1]
+    const [now, lastCouponId, listNumber] = [this.#tools.clock(), firstId + codes - 1, list.number]
+    const duplicates = codes - added
+    await tellOfUpload(store, list, { kind: 'upload_succeeded', added, duplicates }, now)
     if (added > 0) {
       await countAddedCoupons(store, listNumber, { count: added, lastCouponId, now })
       await recordCompletedUpload(store, { listNumber, firstCouponId: firstId, lastCouponId, addedAt: now })
@@ -244,7 +252,7 @@ class CouponUpload {
     return {
       upload: added > 0 ? String(firstId) : null,
       added,
-      duplicates: codes - added,
+      duplicates,
       similar: { count: similar.count, pairs: similar.named.map(({ code, similar: other }) => [code, other]) },
       header: this.#source.header(),
     }
@@ -257,7 +265,10 @@ class CouponUpload {
       const outcome = await database.write(async (store): Promise<{ broken: OpenUpload } | { result: Result }> => {
         await lockCouponLists(store)
         const { list, broken } = await this.#requireFreeList(store)
-        if (broken) await giveUpUpload(store, broken.firstCouponId)
+        if (broken) {
+          await giveUpUpload(store, broken.firstCouponId)
+          await tellOfBrokenUpload(store, broken, this.#tools.clock())
+        }
         return broken ? { broken } : { result: await change(store, list) }
       })
       if ('result' in outcome) return outcome.result
@@ -280,6 +291,12 @@ class CouponUpload {
     if (status === 'ACTIVE') return list
     throw new AppError('conflict', `Coupons can be added only to an ACTIVE list; this list is ${status}.`)
   }
+}
+
+/** Every fault, as the response names them. */
+function problemOf(error: unknown): string {
+  if (!(error instanceof AppError)) return 'The upload ended before all codes had come.'
+  return [error.message, ...error.details.map(({ field, problem }) => `${field}: ${problem}`)].join('\n')
 }
 
 export function uploadInProgress(): AppError {

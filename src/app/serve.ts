@@ -128,7 +128,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   const left = await listInterruptedUploads(database)
   const startedAt = parts.clock()
   await listen(app, config)
-  await giveUpInterruptedUploads(database, left)
+  await giveUpInterruptedUploads(database, left, Date.now())
   await releaseInterruptedImports(database, startedAt)
   if (isEmbedded(config)) {
     const checkpoints = startCheckpoints([statePathOf(config), logPathOf(config)])

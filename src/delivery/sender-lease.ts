@@ -2,7 +2,7 @@
 // process is stopped: a process that wakes up after its lease ended sends nothing more.
 import { firstClaimUnder } from '../store/delivery/message-claims.ts'
 import { pause } from '../runtime/pause.ts'
-import { releaseSenderLease, renewSenderLease, type SenderLease } from '../store/senders/sender-leases.ts'
+import { releaseSenderLease, renewSenderLease, type TakenLease } from '../store/senders/sender-leases.ts'
 import type { Database } from '../store/store.ts'
 
 /** How long a lease lasts without renewal. Another process takes over after that. */
@@ -13,14 +13,14 @@ const MARGIN_MS = 3_000
 
 export interface HeldLeaseOptions {
   readonly database: Database
-  readonly lease: SenderLease
+  readonly lease: TakenLease
   /** `performance.now()` from before the lease was taken. */
   readonly takenAt: number
   readonly onFailure: (error: unknown, what: string) => void
 }
 
 export class HeldLease {
-  readonly lease: SenderLease
+  readonly lease: TakenLease
   readonly #options: HeldLeaseOptions
   readonly #ending = new AbortController()
   #validUntil: number

@@ -1,11 +1,14 @@
-// Starts the thread that sends campaigns, and appends to the log what it tells. Judges the hits of messages as long as it runs.
+// Starts the thread that sends campaigns, and appends to the log what it tells. Judges the hits of messages, and sends the alerts of
+// coupon lists, as long as it runs.
 import { MessageChannel, Worker } from 'node:worker_threads'
 import type { LogReader, LogWriter } from '../log/event-log.ts'
 import { startRepeating } from '../runtime/repeat.ts'
 import { startWithRoom } from '../runtime/start-with-room.ts'
 import { listSendersToSendFor } from '../store/delivery/delivery-work.ts'
 import { toDescription } from '../store/describe-error.ts'
+import { SecretVault } from '../store/secret-vault.ts'
 import type { Database } from '../store/store.ts'
+import { startCouponAlerts } from './alerts/send-coupon-alerts.ts'
 import type { DeliveryCommand, DeliveryMessage, DeliveryThreadData } from './delivery-thread.ts'
 import { startJudging } from './hits/judge-hits.ts'
 import { serveLog } from './log-port.ts'
@@ -35,9 +38,9 @@ export interface RunningDelivery {
   stop(): Promise<void>
 }
 
-/** Starts the thread once there is something to send: many servers never send, and it takes memory. Judging needs no thread. */
+/** Starts the thread once there is something to send: many servers never send, and it takes memory. The rest needs no thread. */
 export function startDelivery(options: DeliveryThreadOptions): RunningDelivery {
-  const { database, log, logReader, receiptClock, config, onFailed } = options
+  const { database, log, logReader, receiptClock, config, secretKey, onFailed } = options
   let thread: DeliveryThread | undefined
   const stopLooking = startRepeating(
     async () => {
@@ -54,6 +57,12 @@ export function startDelivery(options: DeliveryThreadOptions): RunningDelivery {
     { database, log, logReader, clock: receiptClock, machineNetworks },
     { onFailed: (error) => onFailed('cannot judge opens and clicks; retrying', toDescription(error)) },
   )
+  const stopAlerts = startCouponAlerts({
+    database,
+    secretVault: secretKey && new SecretVault(secretKey),
+    clock: receiptClock,
+    onFailed: (what, error) => onFailed(what, toDescription(error)),
+  })
   return {
     get isDelivering() {
       return thread?.isRunning ?? false
@@ -61,6 +70,7 @@ export function startDelivery(options: DeliveryThreadOptions): RunningDelivery {
     async stop() {
       await stopLooking()
       await stopJudging()
+      await stopAlerts()
       await thread?.stop()
     },
   }

@@ -8,7 +8,8 @@ import { createCampaignEvents } from './campaigns/campaign-events.ts'
 import { createCampaignNames } from './campaigns/campaign-names.ts'
 import { createCampaignActivity } from './campaigns/campaign-activity.ts'
 import { addCampaignArchival, createCampaigns } from './campaigns/campaigns.ts'
-import { addHeldCounts, createCouponLists } from './coupons/coupon-lists.ts'
+import { addSendingColumns, createCouponLists } from './coupons/coupon-lists.ts'
+import { createCouponAlerts } from './coupons/coupon-alerts.ts'
 import { createCouponUploads } from './coupons/coupon-uploads.ts'
 import { createCompletedUploads } from './coupons/completed-uploads.ts'
 import { createCoupons, foldCouponCodes } from './coupons/coupons.ts'
@@ -134,9 +135,10 @@ async function createDeliveryTables(store: Store, types: SqlTypes): Promise<void
     createDeliveryAttachments,
     createMessages,
     createMessageHits,
-    addHeldCounts,
+    addSendingColumns,
     createHeldCoupons,
     createReleasedCoupons,
+    createCouponAlerts,
   ]) {
     await createTable(store, types)
   }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { answersOf, fillServer, SETTINGS, type FilledServer } from '../support/filled-server.ts'
+import { addAlert } from '../../src/store/coupons/coupon-alerts.ts'
 import { addCodes, reserveCouponIds } from '../../src/store/coupons/coupons.ts'
 import { openUpload } from '../../src/store/coupons/coupon-uploads.ts'
 import type { Database } from '../../src/store/store.ts'
@@ -9,11 +10,14 @@ import { failureOf, run, runJson, type EndedJson } from '../support/program.ts'
 import { startServer, type TestServer, type TestWorkspace } from '../support/server.ts'
 import { describeOnPostgres, makeLocation, openTestDatabase, type TestLocation } from '../support/stores.ts'
 import { trackingOf } from '../support/calls/tracking.ts'
+import { MAILING_ENVIRONMENT } from '../support/delivery/filled-mailing.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
 
 const PII_KEY = randomBytes(32).toString('base64')
+const ENVIRONMENT = { PII_KEY, ...MAILING_ENVIRONMENT }
 const EVENTS_PER_ENTRY_MAX = 16_384
+const DAY_MS = 86_400_000
 
 interface MovedBody {
   readonly outcome: string
@@ -46,7 +50,7 @@ describeOnPostgres('A moved server', () => {
   beforeAll(async () => {
     source = await makeLocation('sqlite')
     target = await makeLocation('postgres')
-    const embedded = await startServer('sqlite', { PII_KEY }, { at: source })
+    const embedded = await startServer('sqlite', ENVIRONMENT, { at: source })
     workspace = embedded.workspace
     filled = await fillServer(embedded)
     before = await answersOf(embedded, filled.questions)
@@ -80,6 +84,9 @@ describeOnPostgres('A moved server', () => {
       const firstCouponId = await reserveCouponIds(store, 10)
       await openUpload(store, { listNumber: 1, firstCouponId, heartbeatAt: Date.now() })
       await addCodes(store, 1, firstCouponId, ['cut', 'off'])
+      // Without a sender of alerts it is never sent.
+      const news = { kind: 'shortage', available: 1 } as const
+      await addAlert(store, { listNumber: 1, recipients: ['anna@example.com'], news, now: Date.now() + DAY_MS })
     })
     await database.close()
   }
@@ -174,8 +181,8 @@ describeOnPostgres('A moved server', () => {
 
   it('is moved with advice on PII_KEY and the old server, without --json', async () => {
     const other = await makeLocation('postgres')
-    const { status, stdout } = await run(['move', '--to', other.databaseUrl as string], { DATA_DIR: source.dataDir })
-    expect(status).toBe(0)
+    const { status, stdout, stderr } = await run(['move', '--to', other.databaseUrl as string], { DATA_DIR: source.dataDir })
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(stdout).toContain('same PII_KEY')
     expect(stdout).toContain(`Do not start the old server on ${source.dataDir} again`)
     await other.remove()

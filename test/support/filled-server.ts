@@ -5,6 +5,7 @@ import { couponCallsOf, couponsPath, LISTS_PATH } from './calls/coupon-calls.ts'
 import { importCallsOf } from './calls/import-calls.ts'
 import { NO_LIMITS, preferenceCalls, PREFERENCES_PATH } from './calls/preference-calls.ts'
 import { AUDIENCE, MESSAGE_EVENTS, reportCallsOf, reportOf } from './calls/report-calls.ts'
+import { fillMailing } from './delivery/filled-mailing.ts'
 import type { CallOptions, TestServer, TestWorkspace } from './server.ts'
 import { SEARCH, TemplateCaller } from './calls/template-calls.ts'
 import { trackingOf } from './calls/tracking.ts'
@@ -35,7 +36,7 @@ const STATISTICS = '/core-services/v1/campaign-stats'
 /** The settings of its first workspace. */
 export const SETTINGS = { identityResolution: ['crm', 'old'], categories: ['Offers', 'News'], limits: NO_LIMITS }
 
-/** The server must have a PII_KEY. */
+/** The server must have a PII_KEY and `MAILING_ENVIRONMENT`. */
 export async function fillServer(server: TestServer): Promise<FilledServer> {
   const { workspace } = server
   await server.changeSettings(workspace, SETTINGS)
@@ -51,6 +52,8 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
   const template = await templates.add()
   await templates.change(template, { template_name: 'Changed' })
   await templates.archive(await templates.add())
+  const mailing = await fillMailing(server)
+  // Is processed after everything else.
   const keyed = await sendKeyed(server)
   const event = `/v1/event/${workspace.id}`
   const customer = `/v1/customer/${workspace.id}`
@@ -70,6 +73,7 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
     get(LISTS_PATH, 'reports'),
     get(`${LISTS_PATH}/${list}`, 'reports'),
     get(couponsPath(list), 'reports'),
+    ...mailing.map((path) => get(path, 'reports')),
     get('/core-services/v1/campaigns', 'reports'),
     get('/core-services/v1/campaigns?archived=all', 'reports'),
     get(`/core-services/v1/campaigns/${campaign}`, 'reports'),

@@ -1,6 +1,7 @@
 // How far the runs of a campaign are, for responses and commands. A campaign has at most one.
 import { MESSAGE_STATES, OPEN_STATES, type MessageState } from '../../core/delivery/message-state.ts'
 import { measureRate } from '../../store/delivery/listed-messages.ts'
+import { findLastDue } from '../../store/delivery/message-claims.ts'
 import { countStates } from '../../store/delivery/messages.ts'
 import { listRunsOf, type Run } from '../../store/delivery/runs.ts'
 import { findSenderByNumber } from '../../store/senders/senders.ts'
@@ -21,7 +22,10 @@ export interface RunProgress {
   readonly audience: number
   /** Messages in a second, over the last minute; 0 unless the campaign sends. */
   readonly rate: number
-  /** When everybody was sent to, at this rate or, before there is one, at the sender's; null unless the campaign sends. */
+  /**
+   * When everybody was sent to, at this rate or, before there is one, at the sender's, and not before the last deferred message is due;
+   * null unless the campaign sends.
+   */
   readonly eta: number | null
 }
 
@@ -41,7 +45,8 @@ export async function findRunProgress(
   const isSending = shownStateOf(shown) === 'running'
   const since = Math.max(run.startedAt, now - RATE_MS)
   const rate = isSending ? await measureRate(store, run.number, { since, now }) : 0
-  const eta = isSending ? now + (open / (rate || (await findLimit(store, run.sender)))) * 1000 : null
+  const atRate = async () => now + (open / (rate || (await findLimit(store, run.sender)))) * 1000
+  const eta = isSending ? Math.max(await atRate(), (await findLastDue(store, run.number)) ?? 0) : null
   return { run, states, audience, rate, eta: eta === null ? null : Math.round(eta) }
 }
 

@@ -65,7 +65,7 @@ export function prepareStore(config: Config, progress: Progress): Promise<Prepar
 /** Rolls back interrupted coupon uploads: their codes do not count, and no client got a success answer. */
 async function rollBackUploads(database: Database): Promise<number> {
   const left = await listInterruptedUploads(database)
-  await giveUpInterruptedUploads(database, left)
+  await giveUpInterruptedUploads(database, left, Date.now())
   await cleanAbandonedUploads(database, Date.now(), () => false)
   return left.length
 }

@@ -1,7 +1,14 @@
-// Decides which alerts of a coupon list are due ("Coupons"). Those of uploads are due at once, once for each upload, so they need
-// no decision here beyond the settings of the list.
-import { couponListStatus, type CouponList } from './coupon-list.ts'
+// What alerts of a coupon list tell its subscribers, and when they are due ("Alerts of coupon lists"). Those of uploads are due at
+// once, one for each upload, so they need no decision here beyond the settings of the list.
 import { DAY_MS } from '../time-zone.ts'
+import { couponListStatus, type CouponList } from './coupon-list.ts'
+
+/** What one alert is about. */
+export type AlertNews =
+  | { readonly kind: 'shortage'; readonly available: number }
+  | { readonly kind: 'expiry'; readonly expiresAt: string; readonly days: number }
+  | { readonly kind: 'upload_succeeded'; readonly added: number; readonly duplicates: number }
+  | { readonly kind: 'upload_failed'; readonly problem: string }
 
 /**
  * The shortage alert of a list. It is sent once when the list runs short, and again only after the list had more than the threshold.
@@ -22,24 +29,28 @@ export interface SentAlerts {
 export const NOTHING_SENT: SentAlerts = { shortage: 'armed', expiryDay: null }
 
 export interface DueAlerts {
-  readonly isShort: boolean
-  /** Days until `expires_at`, if the alert of today is due. */
-  readonly expiresInDays: number | undefined
+  readonly news: readonly AlertNews[]
   /** What to remember once the due alerts are sent. */
   readonly next: SentAlerts
 }
 
-/** The alerts that are due on the day `today` (`YYYY-MM-DD`). A list that is not ACTIVE, or has no subscribers, sends none. */
+/**
+ * The alerts that are due on the day `today` (`YYYY-MM-DD`). A list that is not ACTIVE, or has no subscribers, sends none. A list that
+ * never had codes is not short: it is not filled yet.
+ */
 export function decideAlerts(list: CouponList, sent: SentAlerts, today: string): DueAlerts {
-  const { expiryAlert, couponShortageAlert } = list.alertConditions
+  const { expiresAt, availableCoupons: available, alertConditions } = list
+  const { expiryAlert, couponShortageAlert } = alertConditions
   const sends = couponListStatus(list, today) === 'ACTIVE' && list.emailAlertSubscribers.length > 0
-  const isBelow = list.availableCoupons <= couponShortageAlert.thresholdCount
+  const isBelow = list.totalCoupons > 0 && available <= couponShortageAlert.thresholdCount
   const isShort = sends && couponShortageAlert.alert && isBelow && sent.shortage === 'armed'
-  const days = daysBetween(today, list.expiresAt)
+  const days = daysBetween(today, expiresAt)
   const isExpiryDue = sends && expiryAlert.alert && days <= expiryAlert.daysBefore && sent.expiryDay !== today
   return {
-    isShort,
-    expiresInDays: isExpiryDue ? days : undefined,
+    news: [
+      ...(isShort ? [{ kind: 'shortage' as const, available }] : []),
+      ...(isExpiryDue ? [{ kind: 'expiry' as const, expiresAt, days }] : []),
+    ],
     next: {
       shortage: shortageAfter(sent.shortage, { isBelow, isShort }),
       expiryDay: isExpiryDue ? today : sent.expiryDay,

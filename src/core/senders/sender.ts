@@ -27,6 +27,9 @@ export interface SenderLimits {
   readonly messagesPerConnection: number
 }
 
+/** The time over which `perSecond` counts. More than a second, because messages of a moment reach the server some milliseconds apart. */
+export const RATE_WINDOW_MS = 1_025
+
 export const SENDER_LIMIT_DEFAULTS: SenderLimits = {
   perSecond: 14,
   perDay: null,

@@ -3,9 +3,9 @@ import type { Delivery } from '../../core/delivery/delivery.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import type { StoredCampaign } from '../../store/campaigns/campaigns.ts'
 import type { SecretVault } from '../../store/secret-vault.ts'
-import { openDkimKey } from '../../store/senders/sender-secrets.ts'
 import type { StoredSender } from '../../store/senders/senders.ts'
 import type { Letter } from '../content/render-job.ts'
+import { toDkimSettings } from '../senders/dkim-settings.ts'
 
 export interface LetterSources {
   readonly workspace: Pick<Workspace, 'id' | 'linkKey'>
@@ -23,7 +23,6 @@ export type CampaignLetter = Omit<Letter, 'template' | 'attachments'>
 /** Throws SecretUnreadable if the sender's key cannot be opened. */
 export function toCampaignLetter(sources: LetterSources): CampaignLetter {
   const { workspace, campaign, settings, sender, run, linksBase, secretVault } = sources
-  const privateKey = openDkimKey(secretVault, sender)
   return {
     run,
     workspaceId: workspace.id,
@@ -38,7 +37,7 @@ export function toCampaignLetter(sources: LetterSources): CampaignLetter {
       replyTo: sender.replyTo,
       smtpHost: sender.smtp.host.toLowerCase(),
       returnPathDomain: sender.returnPathDomain,
-      dkim: sender.dkim && privateKey !== undefined ? { ...sender.dkim, privateKey } : null,
+      dkim: toDkimSettings(sender, secretVault),
     },
   }
 }

@@ -45,6 +45,11 @@ export class SenderGate {
     this.#endRate.rate = rate
   }
 
+  /** Another process may have sent for the sender until now. */
+  holdRate(): void {
+    this.#rate.hold()
+  }
+
   /** Waits until the circuit lets a message begin. */
   async untilAdmitted(): Promise<Admission> {
     const { signal } = this.#closing

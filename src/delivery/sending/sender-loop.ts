@@ -66,6 +66,7 @@ export class SenderLoop {
       onFailure,
       saveWaiting: (halt) => database.write((store) => saveWaiting(store, held.lease, halt)),
     })
+    if (held.lease.isJustLeft) this.#gate.holdRate()
   }
 
   /** Resolves when there is nothing left to do, the lease was lost, or after `stop`. */

@@ -1,9 +1,7 @@
 // Lets at most so many messages begin in any second, not only in those of a clock: a message begins when the one that began `rate`
 // messages before it is more than a second ago.
+import { RATE_WINDOW_MS } from '../../core/senders/sender.ts'
 
-/** Messages of a moment arrive at the server some milliseconds apart; it counts its own seconds. */
-const SLACK_MS = 25
-const WINDOW_MS = 1_000 + SLACK_MS
 /** Callers that wait. Each connection of a sender waits for one message. */
 const WAITING_MAX = 1_000
 
@@ -18,6 +16,7 @@ export class SlidingRate {
   #begun: number[] = []
   #waiting: Waiting[] = []
   #timer: NodeJS.Timeout | undefined
+  #heldUntil = -Infinity
 
   /** `rate` is at least 1, a second. `now` is a clock in milliseconds that never goes back. */
   constructor(rate: number, now: () => number = () => performance.now()) {
@@ -29,6 +28,11 @@ export class SlidingRate {
   set rate(rate: number) {
     this.#rate = rate
     this.#beginAll()
+  }
+
+  /** Lets nothing begin for a second, because somebody else may have used the rate until now. */
+  hold(): void {
+    this.#heldUntil = this.#now() + RATE_WINDOW_MS
   }
 
   /** Resolves when the next message may begin; in the order of the calls. Rejects with the reason of `signal` when that is aborted. */
@@ -56,15 +60,16 @@ export class SlidingRate {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const now = this.#now()
-    this.#begun = this.#begun.filter((begun) => now - begun <= WINDOW_MS)
-    while (this.#waiting.length > 0 && this.#begun.length < this.#rate) {
+    this.#begun = this.#begun.filter((begun) => now - begun <= RATE_WINDOW_MS)
+    const free = now <= this.#heldUntil ? 0 : this.#rate - this.#begun.length
+    for (const waiting of this.#waiting.splice(0, Math.max(free, 0))) {
       this.#begun.push(now)
-      this.#waiting.shift()?.begin()
+      waiting.begin()
     }
-    const next = this.#begun[this.#begun.length - this.#rate]
+    if (this.#waiting.length === 0) return
+    const before = this.#begun[this.#begun.length - this.#rate] ?? -Infinity
+    const next = Math.max(before + RATE_WINDOW_MS, this.#heldUntil)
     // A timer may fire a little early, and the window includes its end.
-    if (this.#waiting.length > 0 && next !== undefined) {
-      this.#timer = setTimeout(() => this.#beginAll(), Math.max(next + WINDOW_MS - now, 0) + 1)
-    }
+    this.#timer = setTimeout(() => this.#beginAll(), Math.max(next - now, 0) + 1)
   }
 }

@@ -6,7 +6,6 @@ import type { Store } from '../../store/store.ts'
 import { createOnce } from '../create-once.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
-import { refuseTakenName } from './refuse-taken-name.ts'
 import { requireCondition, storedWhereFaults } from './require-condition.ts'
 import {
   SEGMENT_EXAMPLE,
@@ -60,7 +59,6 @@ export const createSegment = defineOperation({
       lock: (store) => lockSegments(store, workspace.id),
       async create(store) {
         await requireCondition(store, workspace, made.condition)
-        await refuseTakenName(store, workspace, made.name)
         await refuseTooMany(store, workspace.id)
         await addSegment(store, made)
         return toSegmentBody(made)

@@ -3,7 +3,6 @@ import { Type } from 'typebox'
 import { lockSegments, saveSegment } from '../../store/segments/segments.ts'
 import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
-import { refuseTakenName } from './refuse-taken-name.ts'
 import { requireCondition, storedWhereFaults } from './require-condition.ts'
 import { requireSegment } from './require-segment.ts'
 import {
@@ -38,7 +37,7 @@ export const updateSegment = defineOperation({
   example: { where: { attribute: 'country', operator: 'is', value: 'DE' } },
   faults: ({ workspace, body }) => whereFaults(body?.where, workspace),
   storedFaults: ({ workspace, body }, store) => storedWhereFaults(store, workspace, body?.where),
-  refusals: ['not_found', 'conflict'],
+  refusals: ['not_found'],
   successStatus: 200,
   output: SegmentOutput,
   outputExample: {
@@ -53,7 +52,6 @@ export const updateSegment = defineOperation({
       const { name = before.name, where } = body
       const condition = where ? toCondition(where) : before.condition
       if (where) await requireCondition(store, workspace, condition, { field: 'where', self: before.id })
-      if (name !== before.name) await refuseTakenName(store, workspace, name)
       const after = { ...before, name, condition, updatedAt: Math.max(now, before.updatedAt) }
       await saveSegment(store, after)
       return toSegmentBody(after)

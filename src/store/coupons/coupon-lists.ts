@@ -1,5 +1,6 @@
 // The table of coupon lists. The counts of a list always match its codes in `coupons.ts`: both change in one transaction.
 import { expressionBuilder, sql, type Expression, type Selectable } from 'kysely'
+import type { SentAlerts } from '../../core/coupons/coupon-alerts.ts'
 import type { AlertConditions, CouponList, CouponListDetails } from '../../core/coupons/coupon-list.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
@@ -40,6 +41,10 @@ interface CouponListRow {
   created_by: string
   email_alert_subscribers: string
   alert_conditions: string
+  /** 1 once the shortage alert was sent, until the list has more codes than the threshold. */
+  shortage_told: number
+  /** The last day of an expiry alert, as `YYYY-MM-DD`. */
+  expiry_told_on: string | null
   created_at: number
   updated_at: number
 }
@@ -54,6 +59,7 @@ export interface StoredCouponList extends CouponList {
   readonly number: number
   readonly lastCouponId: number
   readonly takenThrough: number
+  readonly sentAlerts: SentAlerts
 }
 
 export async function createCouponLists({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
@@ -84,14 +90,15 @@ export async function createCouponLists({ query }: Store, { text, integer }: Sql
     .execute()
 }
 
-/** For tables of earlier versions: no code was given to anybody. */
-export async function addHeldCounts({ query }: Store, { integer }: SqlTypes): Promise<void> {
-  for (const name of ['held_coupons', 'issued_coupons', 'taken_through']) {
+/** For tables of earlier versions: no code was given to anybody, and no alert was sent. */
+export async function addSendingColumns({ query }: Store, { integer, text }: SqlTypes): Promise<void> {
+  for (const name of ['held_coupons', 'issued_coupons', 'taken_through', 'shortage_told']) {
     await query.schema
       .alterTable('coupon_lists')
       .addColumn(name, integer, (column) => column.notNull().defaultTo(sql.lit(0)))
       .execute()
   }
+  await query.schema.alterTable('coupon_lists').addColumn('expiry_told_on', text).execute()
 }
 
 /** Locks all coupon lists and uploads until this transaction ends. */
@@ -221,6 +228,8 @@ export async function addCouponList(store: Store, list: NewCouponList): Promise<
     available_coupons: 0,
     taken_through: 0,
     last_coupon_id: 0,
+    shortage_told: 0,
+    expiry_told_on: null,
     ...toChangeableColumns({ ...list, archivedAt: null, updatedAt: list.createdAt }),
   }
   await query.insertInto('coupon_lists').values(row).execute()
@@ -293,6 +302,33 @@ export async function saveTakenThrough({ query }: Store, number: number, takenTh
   await query.updateTable('coupon_lists').set({ taken_through: takenThrough }).where('number', '=', number).execute()
 }
 
+/** Records which alerts of a list were sent. The caller has locked it. */
+export async function saveSentAlerts(
+  { query }: Store,
+  number: number,
+  { shortage, expiryDay }: SentAlerts,
+): Promise<void> {
+  const told = { shortage_told: shortage === 'told' ? 1 : 0, expiry_told_on: expiryDay }
+  await query.updateTable('coupon_lists').set(told).where('number', '=', number).execute()
+}
+
+/** The numbers of the lists that have subscribers and are not archived, in order, after `after`. */
+export async function listAlertingLists({ query }: Store, after: number, max: number): Promise<number[]> {
+  const lists = query.selectFrom('coupon_lists').select('number').where('number', '>', after)
+  const alerting = lists.where('archived_at', 'is', null).where('email_alert_subscribers', '!=', '[]')
+  return (await alerting.orderBy('number').limit(max).execute()).map(({ number }) => number)
+}
+
+/** Lists by their numbers, in order; those that do not exist are left out. */
+export async function findCouponListsByNumber(
+  { query }: Store,
+  numbers: readonly number[],
+): Promise<StoredCouponList[]> {
+  if (numbers.length === 0) return []
+  const lists = query.selectFrom('coupon_lists').selectAll().where('number', 'in', numbers)
+  return (await lists.orderBy('number').execute()).map(toCouponList)
+}
+
 /** The time of a change. Never goes back, like `changedAt`. */
 function laterOf(now: number) {
   return sql<number>`case when updated_at > ${now} then updated_at else ${now} end`
@@ -332,6 +368,7 @@ function toCouponList(row: Selectable<CouponListRow>): StoredCouponList {
     createdBy: row.created_by,
     emailAlertSubscribers: JSON.parse(row.email_alert_subscribers) as string[],
     alertConditions: JSON.parse(row.alert_conditions) as AlertConditions,
+    sentAlerts: { shortage: row.shortage_told === 1 ? 'told' : 'armed', expiryDay: row.expiry_told_on },
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }

@@ -35,13 +35,25 @@ export async function listWaitingMessages(store: Store, run: number, max: number
 
 /** When the next waiting message of a run is due; undefined if none waits. */
 export async function findNextDue(store: Store, run: number): Promise<number | undefined> {
+  const times = await findDueTimes(store, run, 'asc')
+  return times.length > 0 ? Math.min(...times) : undefined
+}
+
+/** When the last waiting message of a run is due; undefined if none waits. */
+export async function findLastDue(store: Store, run: number): Promise<number | undefined> {
+  const times = await findDueTimes(store, run, 'desc')
+  return times.length > 0 ? Math.max(...times) : undefined
+}
+
+/** The first or the last time of each state that waits. */
+async function findDueTimes(store: Store, run: number, order: 'asc' | 'desc'): Promise<number[]> {
   const times: number[] = []
   for (const state of WAITING_STATES) {
     const waiting = messageRows(store).select('next_at').where('run', '=', run).where('state', '=', state)
-    const row = await waiting.orderBy('next_at').limit(1).executeTakeFirst()
+    const row = await waiting.orderBy('next_at', order).limit(1).executeTakeFirst()
     if (row) times.push(row.next_at)
   }
-  return times.length > 0 ? Math.min(...times) : undefined
+  return times
 }
 
 /** Claims under one fence: a claim of every second for decades. */

@@ -59,6 +59,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   message_hits: 'data',
   held_coupons: 'data',
   released_coupons: 'data',
+  coupon_alerts: 'data',
   migrations: { left: 'each database has had its own' },
   moves: { left: 'says how the move itself is' },
   move_progress: { left: 'says how the move itself is' },

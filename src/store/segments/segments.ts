@@ -27,7 +27,6 @@ export interface Segment {
   readonly number: number
   readonly id: string
   readonly workspaceId: string
-  /** Unique in the workspace. */
   readonly name: string
   readonly condition: SegmentCondition
   readonly createdBy: string
@@ -53,7 +52,6 @@ export async function createSegments({ query }: Store, { text, integer }: SqlTyp
     .addColumn('created_by', text, (column) => column.notNull())
     .addColumn('created_at', integer, (column) => column.notNull())
     .addColumn('updated_at', integer, (column) => column.notNull())
-    .addUniqueConstraint('segments_by_name', ['workspace_id', 'name'])
     .execute()
   await query.schema.createIndex('segments_by_workspace').on('segments').columns(['workspace_id', 'number']).execute()
 }
@@ -90,22 +88,12 @@ export async function listSegmentsOf(
   return rows.map(toSegment)
 }
 
-/** The id of the segment with this name; undefined if there is none. */
-export async function findSegmentIdByName(
-  { query }: Store,
-  workspaceId: string,
-  name: string,
-): Promise<string | undefined> {
-  const named = query.selectFrom('segments').select('id').where('workspace_id', '=', workspaceId)
-  return (await named.where('name', '=', name).executeTakeFirst())?.id
-}
-
 export async function countSegments({ query }: Store, workspaceId: string): Promise<number> {
   const counted = query.selectFrom('segments').select(({ fn }) => fn.countAll<number>().as('count'))
   return (await counted.where('workspace_id', '=', workspaceId).executeTakeFirstOrThrow()).count
 }
 
-/** Adds a segment. Call it under `lockSegments`, after `findSegmentIdByName`. */
+/** Adds a segment. Call it under `lockSegments`. */
 export async function addSegment(store: Store, segment: Omit<Segment, 'number'>): Promise<void> {
   const last = await store.query
     .selectFrom('segments')

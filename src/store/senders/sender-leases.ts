@@ -1,6 +1,7 @@
 // The table of sender leases. One process at a time sends for a sender, so that the sender's limits hold over all processes without
 // further agreement. A process that takes a lease over gets a greater fence: messages claimed under a smaller one have no process.
 import type { Halt } from '../../core/delivery/delivery.ts'
+import { RATE_WINDOW_MS } from '../../core/senders/sender.ts'
 import { databaseNow } from '../database-clock.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
@@ -11,7 +12,7 @@ interface SenderLeaseRow {
   fence: number
   /** The process that has the lease. */
   holder: string
-  /** The lease ends at this time; 0 if it was given back. */
+  /** The lease ends at this time. */
   leased_until: number
   /** The UTC day that `sent_today` counts, as days since the epoch. */
   day: number
@@ -46,6 +47,11 @@ export interface SenderLease {
   readonly fence: number
 }
 
+export interface TakenLease extends SenderLease {
+  /** The last holder may have sent a moment ago. */
+  readonly isJustLeft: boolean
+}
+
 /** Another process has taken the sender over. The catcher, the loop of the sender, stops sending for it. */
 export class LeaseLost extends Error {}
 
@@ -63,7 +69,7 @@ export interface LeaseWish {
 export async function takeSenderLease(
   store: Store,
   { sender, holder, keptMs, isAlone }: LeaseWish,
-): Promise<SenderLease | undefined> {
+): Promise<TakenLease | undefined> {
   await store.lock(`sender ${sender}`)
   const now = await databaseNow(store)
   const leases = store.query.selectFrom('sender_leases').where('sender', '=', sender)
@@ -71,7 +77,7 @@ export async function takeSenderLease(
   if (!lease) {
     const row = { sender, fence: 1, holder, leased_until: now + keptMs, day: 0, sent_today: 0, waiting: null }
     await store.query.insertInto('sender_leases').values(row).execute()
-    return { sender, fence: 1 }
+    return { sender, fence: 1, isJustLeft: false }
   }
   // An end beyond `now + keptMs` dates from before the clock was set back.
   const isHeld = lease.leased_until > now && lease.leased_until <= now + keptMs
@@ -79,7 +85,7 @@ export async function takeSenderLease(
   const fence = lease.fence + 1
   // Whether the server takes mail, this process has yet to find out.
   await setLease(store, sender, { fence, holder, leased_until: now + keptMs, waiting: null })
-  return { sender, fence }
+  return { sender, fence, isJustLeft: isHeld }
 }
 
 /** Extends a lease by `keptMs` from now; false if another process has taken it. */
@@ -89,9 +95,10 @@ export async function renewSenderLease(store: Store, lease: SenderLease, keptMs:
   return renewed.numUpdatedRows > 0
 }
 
-/** Gives a lease back, so that another process can take it at once. */
+/** Gives a lease back. Another process can take it after a second, so that it need not know what was sent within that second. */
 export async function releaseSenderLease(store: Store, lease: SenderLease): Promise<void> {
-  await ownLease(store, lease).set({ leased_until: 0, waiting: null }).execute()
+  const until = (await databaseNow(store)) + RATE_WINDOW_MS
+  await ownLease(store, lease).set({ leased_until: until, waiting: null }).execute()
 }
 
 /** Makes sure that the lease still holds, until the transaction ends. Throws LeaseLost. Every change of a run calls it first. */

@@ -32,7 +32,7 @@ it('tells of a shortage once, and again after a refill', () => {
   const told = [11, 10, 10, 3, 11, 12, 10, 0].map((availableCoupons) => {
     const due = decideAlerts({ ...list, availableCoupons }, sent, TODAY)
     sent = due.next
-    return due.isShort
+    return due.news.some(({ kind }) => kind === 'shortage')
   })
   expect(told).toEqual([false, true, false, false, false, false, true, false])
 })
@@ -43,9 +43,10 @@ it('tells of the expiry daily, from days_before until the last day', () => {
   const told = days.map((today) => {
     const due = decideAlerts(list, sent, today)
     sent = due.next
-    return due.expiresInDays
+    return due.news.filter(({ kind }) => kind === 'expiry')
   })
-  expect(told).toEqual([undefined, 3, undefined, 2, 0, undefined])
+  const news = (days: number) => [{ kind: 'expiry', expiresAt: '2026-03-13', days }]
+  expect(told).toEqual([[], news(3), [], news(2), news(0), []])
 })
 
 const silent: [why: string, changes: Partial<CouponList>][] = [
@@ -53,8 +54,9 @@ const silent: [why: string, changes: Partial<CouponList>][] = [
   ['has expired', { expiresAt: '2026-03-09' }],
   ['has no subscribers', { emailAlertSubscribers: [] }],
   ['has no alerts', { alertConditions: NO_ALERTS }],
+  ['was never filled', { totalCoupons: 0, expiresAt: '2199-12-31' }],
 ]
 it.each(silent)('tells nothing of a list that %s', (_why, changes) => {
-  const due = decideAlerts({ ...list, ...changes, availableCoupons: 0 }, NOTHING_SENT, TODAY)
-  expect(due).toEqual({ isShort: false, expiresInDays: undefined, next: NOTHING_SENT })
+  const due = decideAlerts({ ...list, availableCoupons: 0, ...changes }, NOTHING_SENT, TODAY)
+  expect(due).toEqual({ news: [], next: NOTHING_SENT })
 })

@@ -78,6 +78,15 @@ describe('a sliding rate', () => {
     await all
   })
 
+  it('begins a second later where somebody else may have used it', async () => {
+    const rate = new SlidingRate(2)
+    rate.hold()
+    const times = await begun(rate, 3)
+    expect(times[0]).toBeGreaterThan(1_000)
+    expect(times[1]).toBe(times[0])
+    expect(mostInASecond(times)).toBe(2)
+  })
+
   it('refuses the caller that would be the 1,001st to wait', async () => {
     const rate = new SlidingRate(1)
     const leaving = new AbortController()
