@@ -181,7 +181,9 @@ describeOnPostgres('A moved server', () => {
 
   it('is moved with advice on PII_KEY and the old server, without --json', async () => {
     const other = await makeLocation('postgres')
-    const { status, stdout, stderr } = await run(['move', '--to', other.databaseUrl as string], { DATA_DIR: source.dataDir })
+    const { status, stdout, stderr } = await run(['move', '--to', other.databaseUrl as string], {
+      DATA_DIR: source.dataDir,
+    })
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(stdout).toContain('same PII_KEY')
     expect(stdout).toContain(`Do not start the old server on ${source.dataDir} again`)
