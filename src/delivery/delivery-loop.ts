@@ -5,9 +5,9 @@ import { v7 as newRunId } from 'uuid'
 import { pause } from '../runtime/pause.ts'
 import { listSendersToSendFor } from '../store/delivery/delivery-work.ts'
 import { refuseNewerTables } from '../store/migrations.ts'
-import { takeSenderLease } from '../store/senders/sender-leases.ts'
+import { isSenderLeased, takeSenderLease } from '../store/senders/sender-leases.ts'
 import type { DeliveryParts } from './delivery-parts.ts'
-import { HeldLease, SENDER_LEASE_MS } from './sender-lease.ts'
+import { currentInstant, HeldLease, SENDER_LEASE_MS } from './sender-lease.ts'
 import { SenderLoop } from './sending/sender-loop.ts'
 
 /** How often senders are looked for. */
@@ -61,8 +61,10 @@ export class DeliveryLoop {
     const senders = await listSendersToSendFor(database, clock())
     for (const sender of senders.filter((one) => !this.#loops.has(one))) {
       if (this.#loops.size >= SENDERS_MAX) return
-      const takenAt = performance.now()
+      const takenAt = currentInstant()
       const wish = { sender, holder: this.#holder, keptMs: SENDER_LEASE_MS, isAlone }
+      // Looks first, because who takes a lease waits for the transactions of the process that has it.
+      if (!isAlone && (await isSenderLeased(database, wish))) continue
       const lease = await database.write(async (store) => {
         await refuseNewerTables(store)
         return takeSenderLease(store, wish)

@@ -5,13 +5,11 @@ import type { SecretVault } from '../store/secret-vault.ts'
 import type { Database } from '../store/store.ts'
 import type { EmailVault } from '../store/users/email-vault.ts'
 import type { Renderer } from './content/renderer.ts'
-import type { Teller } from './teller.ts'
 
 export interface DeliveryParts {
   readonly database: Database
   readonly log: Pick<LogWriter, 'append'>
   readonly logReader: LogReader
-  readonly teller: Teller
   readonly renderer: Renderer
   /** Undefined if the server has no PII_KEY; then no workspace encrypts emails. */
   readonly emailVault: EmailVault | undefined

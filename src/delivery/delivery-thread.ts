@@ -10,7 +10,6 @@ import { EmailVault } from '../store/users/email-vault.ts'
 import { Renderer } from './content/renderer.ts'
 import { DeliveryLoop } from './delivery-loop.ts'
 import { RemoteLog } from './log-port.ts'
-import { Teller } from './teller.ts'
 
 export interface DeliveryThreadData {
   readonly location: DatabaseLocation & LogLocation
@@ -53,7 +52,6 @@ const loop = new DeliveryLoop({
     database,
     log,
     logReader,
-    teller: new Teller({ log, onFailure }),
     renderer,
     emailVault: data.piiKey && new EmailVault(data.piiKey),
     secretVault: data.secretKey && new SecretVault(data.secretKey),

@@ -69,9 +69,7 @@ export function startDelivery(options: DeliveryThreadOptions): RunningDelivery {
     },
     async stop() {
       await stopLooking()
-      await stopJudging()
-      await stopAlerts()
-      await thread?.stop()
+      await Promise.all([thread?.stop(), stopJudging(), stopAlerts()])
     },
   }
 }

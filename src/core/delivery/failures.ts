@@ -21,6 +21,11 @@ export interface SmtpReply {
 
 export const REPLY_TEXT_LENGTH_MAX = 1_000
 
+/** A reply in one line, as a server sends it. */
+export function replyText({ code, enhancedCode, text }: Pick<SmtpReply, 'code' | 'enhancedCode' | 'text'>): string {
+  return [code, enhancedCode, text].filter((part) => part !== null && part !== '').join(' ')
+}
+
 /** What becomes of a message after a failure, and of others. */
 export type Verdict =
   /** Nobody loses an attempt, and the circuit of the server counts one failure. */

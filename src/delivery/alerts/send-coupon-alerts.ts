@@ -37,6 +37,8 @@ const LISTS_AT_ONCE = 500
 const ALERTS_AT_ONCE = 100
 /** When an alert is tried again that was not taken, or whose process died. */
 const RETRIED_AFTER_MS = 5 * 60_000
+/** Short, because the others wait meanwhile. */
+const TIMEOUTS = { connectMs: 5_000, greetingMs: 5_000, socketMs: 10_000, exchangeMs: 15_000, quitMs: 1_000 }
 /** An alert that is older is news no longer. */
 const ALERT_AGE_MS_MAX = DAY_MS
 
@@ -146,7 +148,7 @@ async function sendAlert(
 ): Promise<void> {
   const letter = { ...alertText(list, alert.news), to: alert.recipient, date: clock() }
   const mail = toAlertMail(sender, toDkimSettings(sender, secretVault), letter)
-  const session = await openSmtpSession(toSmtpSettings(sender, secretVault))
+  const session = await openSmtpSession({ ...toSmtpSettings(sender, secretVault), timeouts: TIMEOUTS })
   try {
     await session.send(mail, { beforeEnd: async () => {} })
   } finally {

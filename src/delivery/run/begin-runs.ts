@@ -1,10 +1,12 @@
 // Begins the runs of campaigns whose time has come: makes the run, with the numbers of its links. A campaign that could not begin within
 // its grace period waits for a person.
+import { untilApplied } from '../../actions/applied-through.ts'
 import { HOUR_MS } from '../../core/time-zone.ts'
 import {
   changeDeliveryState,
   listDeliveriesOf,
   listDueDeliveries,
+  lockDelivery,
   type StoredDelivery,
 } from '../../store/delivery/deliveries.ts'
 import { listRunsOf, startRun } from '../../store/delivery/runs.ts'
@@ -14,9 +16,9 @@ import { findNewestUserId } from '../../store/users/users.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
 import { prepareRunContent } from './run-letters.ts'
 
-/** Begins what is due for a sender. Throws LeaseLost. */
-export async function beginRuns(parts: DeliveryParts, lease: SenderLease): Promise<void> {
-  const { database, clock } = parts
+/** Begins what is due for a sender, unless `signal` is aborted. Throws LeaseLost. */
+export async function beginRuns(parts: DeliveryParts, lease: SenderLease, signal: AbortSignal): Promise<void> {
+  const { database, logReader, clock } = parts
   for (const due of await listDueDeliveries(database, lease.sender, clock())) {
     const to = isOverdue(due, clock()) ? 'overdue' : 'running'
     await database.write(async (store) => {
@@ -26,6 +28,8 @@ export async function beginRuns(parts: DeliveryParts, lease: SenderLease): Promi
   }
   for (const delivery of await listDeliveriesOf(database, lease.sender, ['running'])) {
     if ((await listRunsOf(database, delivery.campaign)).length > 0 || delivery.paused) continue
+    // So that people who were acknowledged before are in the audience.
+    if (!(await untilApplied(database, logReader, signal))) return
     await beginRun(parts, lease, delivery)
   }
 }
@@ -42,6 +46,8 @@ async function beginRun(
   const { campaign, workspaceId, settings } = delivery
   await database.write(async (store: Store) => {
     await requireSenderLease(store, lease)
+    const locked = await lockDelivery(store, campaign)
+    if (locked?.state !== 'running' || locked.paused) return
     const now = clock()
     const { content, links } = await prepareRunContent(store, delivery)
     const lastUser = await findNewestUserId(store, workspaceId)

@@ -187,13 +187,16 @@ async function holdFor(store: Store, turns: readonly Turn[], options: ClaimOptio
       : []
   })
   const held = await holdCoupons(store, { run: run.number, at: now, wanted })
-  const isEmpty = turns.some((turn) => isSent(turn) && !held.get(turn.message.number))
-  const isPaused = isEmpty && delivery.settings.couponsWhenEmpty === 'pause'
-  if (isPaused) await pauseDelivery(store, run.campaign, { since: now, reason: NO_CODE_LEFT })
+  const sent = turns.filter(isSent)
+  const lacking = sent.filter(({ message }) => !held.get(message.number))
+  const waits = delivery.settings.couponsWhenEmpty === 'pause'
+  // Messages that have their codes are sent before the campaign pauses.
+  if (waits && lacking.length > 0 && lacking.length === sent.length)
+    await pauseDelivery(store, run.campaign, { since: now, reason: NO_CODE_LEFT })
   return turns.flatMap((turn) => {
     if (!isSent(turn)) return [turn]
     const codes = held.get(turn.message.number)
-    if (!codes) return isPaused ? [] : [{ ...turn, removal: 'user_removed_due_to_coupon_missing' as const }]
+    if (!codes) return waits ? [] : [{ ...turn, removal: 'user_removed_due_to_coupon_missing' as const }]
     const named = labelsOf(turn).map((label) => [label, codes.get(lists.get(label)?.number ?? 0) ?? ''] as const)
     return [{ ...turn, coupons: Object.fromEntries(named) }]
   })

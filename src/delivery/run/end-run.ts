@@ -7,23 +7,28 @@ import { savePhase } from '../../store/delivery/runs.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
 import type { HeldLease } from '../sender-lease.ts'
+import type { Teller } from '../teller.ts'
 import type { OpenRun } from './open-run.ts'
 
 /** Messages of a cancelled run that are removed at once. */
 const REMOVED_PER_SLICE = 1_000
 
 /** Claims a slice of the rest of a cancelled run, and tells the log that it is removed. Returns how many. Throws LeaseLost. */
-export async function removeRest(parts: DeliveryParts, held: HeldLease, { run }: OpenRun): Promise<number> {
+export async function removeRest(
+  { database, clock }: DeliveryParts,
+  { held, teller }: { readonly held: HeldLease; readonly teller: Teller },
+  { run }: OpenRun,
+): Promise<number> {
   const claim = held.nextClaim()
-  const rest = await parts.database.write(async (store) => {
+  const rest = await database.write(async (store) => {
     await requireSenderLease(store, held.lease)
     const waiting = await listWaitingMessages(store, run.number, REMOVED_PER_SLICE)
     const claims = waiting.map(({ number, emailKey }) => ({ number, emailKey, claimedAt: null }))
     await claimMessages(store, { run: run.number, claim }, claims)
     return waiting
   })
-  const at = parts.clock()
-  await Promise.all(rest.map((message) => parts.teller.tell(run, toCancelled(message, claim, at))))
+  const at = clock()
+  await Promise.all(rest.map((message) => teller.tell(run, toCancelled(message, claim, at))))
   return rest.length
 }
 

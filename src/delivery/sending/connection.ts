@@ -1,7 +1,7 @@
 // One of a sender's connections: takes claimed messages one after the other, makes each, and sends it. The attempt is durable in the log
 // before the server can accept the message, and its outcome is told before the next attempt.
 import type { DeliveryOutcome, EventBasis } from '../../core/delivery/delivery-entry.ts'
-import type { SmtpReply } from '../../core/delivery/failures.ts'
+import { judgeFailure, type SmtpReply } from '../../core/delivery/failures.ts'
 import type { RemovalReason } from '../../core/delivery/message-state.ts'
 import { LeaseLost } from '../../store/senders/sender-leases.ts'
 import { domainOf } from '../../core/senders/sender.ts'
@@ -10,6 +10,7 @@ import type { DeliveryParts } from '../delivery-parts.ts'
 import type { ClaimedMessage } from '../run/claim-block.ts'
 import { SmtpFailure } from '../smtp/smtp-failure.ts'
 import { openSmtpSession, type SmtpSession, type SmtpSettings } from '../smtp/smtp-session.ts'
+import type { Teller } from '../teller.ts'
 import { toFailedOutcome, toKeptReply, type FailureEffect } from './outcome.ts'
 import type { ReadyQueue } from './ready-queue.ts'
 import type { SenderGate } from './sender-gate.ts'
@@ -19,6 +20,8 @@ import type { SendingRun } from './sending-run.ts'
 export interface ReadyMessage {
   readonly sending: SendingRun
   readonly claimed: ClaimedMessage
+  /** Milliseconds since the epoch. */
+  readonly claimedAt: number
   /** Made while it waited. */
   ahead?: { readonly at: number; readonly result: Promise<RenderResult> }
 }
@@ -28,6 +31,7 @@ export interface ConnectionOptions {
   readonly parts: DeliveryParts
   readonly queue: ReadyQueue<ReadyMessage>
   readonly gate: SenderGate
+  readonly teller: Teller
   /** As the sender is now; it may change while it sends. */
   readonly smtp: () => SmtpSettings
   readonly messagesPerConnection: () => number
@@ -36,6 +40,8 @@ export interface ConnectionOptions {
   readonly isLeaseValid: () => boolean
   /** Pauses the campaign of a message, or all campaigns of the sender. */
   readonly pause: (whose: SendingRun | 'all', reply: SmtpReply) => Promise<void>
+  /** A message is queued again, or removed, without an outcome of a server that counts as an attempt. */
+  readonly onUnsent: (ready: ReadyMessage) => void
 }
 
 /** Messages that are made while others are on connections. */
@@ -44,6 +50,8 @@ const MADE_AHEAD_MAX = 8
 const MADE_AHEAD_MS = 10_000
 /** A session that has nothing to send ends after this time: servers do not wait much longer. */
 const IDLE_MS = 5_000
+/** A message that was claimed longer ago is queued again instead: those checks are too old. */
+const CLAIM_AGE_MS_MAX = 3_000
 /** A message that failed here, and not at a server, is tried again after this time. */
 const RELEASED_FOR_MS = 10_000
 
@@ -91,7 +99,9 @@ export class Connection {
     const session = await this.#openSession(ready)
     if (!session) return
     const { gate } = this.#options
-    if (!(await gate.turn())) return void this.#tell(ready, { kind: 'released', until: 0 })
+    await gate.turn()
+    const isTooLate = this.#options.parts.clock() - ready.claimedAt > CLAIM_AGE_MS_MAX
+    if (isTooLate) return void this.#tell(ready, { kind: 'released', until: 0 })
     if (!this.#options.isLeaseValid()) throw new LeaseLost()
     await this.#exchange(ready, made, session)
   }
@@ -136,10 +146,14 @@ export class Connection {
       return this.#session
     } catch (error) {
       if (!(error instanceof SmtpFailure)) throw error
-      queue.putBack(ready)
-      const { effect } = this.#judge(ready, error.reply)
-      if (effect === 'pause') await this.#options.pause('all', error.reply)
-      else gate.fail(error.reply)
+      if (judgeFailure(error.reply).to === 'pause') {
+        // Not back into the queue: if the pause fails, nobody else may have it too.
+        void this.#tell(ready, { kind: 'released', until: 0 })
+        await this.#options.pause('all', error.reply)
+      } else {
+        queue.putBack(ready)
+        gate.fail(error.reply)
+      }
       return undefined
     }
   }
@@ -149,12 +163,14 @@ export class Connection {
     this.#sent++
     this.#makeAhead()
     const mail = { from: made.envelopeFrom, to: made.envelopeTo, raw: made.raw, usesUtf8: made.usesUtf8 }
+    let isEnding = false
     const beforeEnd = async () => {
       const hasTargets = Object.keys(made.targets).length > 0
       await this.#tell(ready, { kind: 'attempted', ...(hasTargets && { targets: made.targets }) })
       await gate.untilEnd()
       // Whoever took the sender over waits for everything in the log: it finds this attempt, or the lease ended before it.
       if (!isLeaseValid()) throw new LeaseLost()
+      isEnding = true
     }
     try {
       const reply = await session.send(mail, { beforeEnd })
@@ -163,8 +179,11 @@ export class Connection {
       gate.clearDomain(domainOf(ready.claimed.address).toLowerCase())
       gate.succeed()
     } catch (error) {
-      if (!(error instanceof SmtpFailure)) throw error
-      await this.#fail(ready, error.reply)
+      if (error instanceof SmtpFailure) return this.#fail(ready, error.reply)
+      if (!isEnding) throw error
+      this.#options.parts.onFailure(error, 'cannot tell whether a message was sent; it is in doubt')
+      void this.#tell(ready, { kind: 'in_doubt' })
+      this.#drop()
     }
   }
 
@@ -195,15 +214,19 @@ export class Connection {
     })
   }
 
-  #tell({ sending, claimed: { message, claim } }: ReadyMessage, outcome: DeliveryOutcome): Promise<void> {
-    const { parts } = this.#options
+  #tell(ready: ReadyMessage, outcome: DeliveryOutcome): Promise<void> {
+    const { parts, teller, onUnsent } = this.#options
+    const { sending, claimed } = ready
+    const { message, claim } = claimed
+    // A message that its claim removes took no quota.
+    if (!claimed.removal && (outcome.kind === 'released' || outcome.kind === 'removed')) onUnsent(ready)
     const basis: EventBasis = {
       message: message.number,
       customer_id: message.customerId,
       at: parts.clock(),
       claim,
     }
-    return parts.teller.tell(sending.open.run, { ...basis, ...outcome })
+    return teller.tell(sending.open.run, { ...basis, ...outcome })
   }
 
   async #quit(): Promise<void> {

@@ -46,7 +46,7 @@ export class ReadyQueue<Item> {
   }
 
   /** Removes the items that nobody has taken and for which `isWanted` holds; returns them. */
-  drain(isWanted: (item: Item) => boolean = () => true): Item[] {
+  drain(isWanted: (item: Item) => boolean): Item[] {
     const drained = this.#items.filter(isWanted)
     const kept = this.#items.filter((item) => !isWanted(item))
     this.#items.splice(0, this.#items.length, ...kept)

@@ -1,7 +1,7 @@
-// Decides when a sender's connections may send: the circuit of its SMTP server, its rate, and recipients' domains that wait. Shows why a
+// Decides when a sender's connections may send: the circuit of its SMTP server, its rate, and recipients' domains that wait. Knows why a
 // sender waits.
 import type { Halt } from '../../core/delivery/delivery.ts'
-import type { SmtpReply } from '../../core/delivery/failures.ts'
+import { replyText, type SmtpReply } from '../../core/delivery/failures.ts'
 import { pause } from '../../runtime/pause.ts'
 import { admitTo, circuitAfterFailure, circuitAfterNoProbe, CLOSED_CIRCUIT, type Circuit } from '../smtp/circuit.ts'
 import { DomainWaits } from '../smtp/domain-waits.ts'
@@ -11,9 +11,6 @@ export interface SenderGateOptions {
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   readonly random: () => number
-  /** Shows why the sender waits; undefined: it does not. */
-  readonly saveWaiting: (halt: Halt | undefined) => Promise<void>
-  readonly onFailure: (error: unknown, what: string) => void
 }
 
 /** How often a connection looks whether the circuit lets it send. */
@@ -21,7 +18,7 @@ const LOOK_EVERY_MS = 100
 const SERVER_FAILS = 'The SMTP server does not take mail.'
 const QUOTA_IS_USED = "The sender's messages of this day are used up. It goes on at midnight UTC."
 
-/** `probe`: the one message that tries whether the server takes mail again. `closed`: nothing is sent any more. */
+/** `probe`: the one message that tries whether the server takes mail again. `closed`: nothing begins any more. */
 export type Admission = 'message' | 'probe' | 'closed'
 
 export class SenderGate {
@@ -32,8 +29,10 @@ export class SenderGate {
   readonly #endRate = new SlidingRate(1)
   readonly #closing = new AbortController()
   #circuit: Circuit = CLOSED_CIRCUIT
-  /** What is shown now. */
-  #shown: Halt | undefined
+  /** What the server said when it failed last. */
+  #reply: string | undefined
+  /** Undefined while the daily quota has messages left. */
+  #quotaUsedSince: number | undefined
 
   constructor(options: SenderGateOptions) {
     this.#options = options
@@ -67,41 +66,45 @@ export class SenderGate {
     this.#circuit = circuitAfterNoProbe(this.#circuit, this.#options.clock())
   }
 
-  /** Waits for the sender's rate; false if nothing is sent any more. */
-  async turn(): Promise<boolean> {
-    try {
-      await this.#rate.take(this.#closing.signal)
-      return true
-    } catch {
-      // `take` rejects only when the gate is closed.
-      return false
-    }
+  /** Waits for the sender's rate. */
+  turn(): Promise<void> {
+    return this.#rate.take()
   }
 
-  /** Waits until the server may accept one message more; messages on connections end also when nothing else is sent any more. */
-  async untilEnd(): Promise<void> {
-    await this.#endRate.take(this.#closing.signal).catch(() => {})
+  /** Waits until the server may accept one message more. */
+  untilEnd(): Promise<void> {
+    return this.#endRate.take()
   }
 
   /** The server failed. */
   fail(reply: SmtpReply): void {
     this.#circuit = circuitAfterFailure(this.#circuit, this.#options.clock())
-    if (this.#circuit.state === 'open') {
-      this.#show({ since: this.#circuit.since, reason: SERVER_FAILS, reply: reply.text })
-    }
+    this.#reply = replyText(reply)
   }
 
   /** The server answered. */
   succeed(): void {
-    const isRecovered = this.#circuit.state !== 'closed'
     this.#circuit = CLOSED_CIRCUIT
-    if (isRecovered) this.#show(undefined)
   }
 
-  /** The daily quota is used up, or is not any more. */
-  setQuotaUsed(isUsed: boolean): void {
-    if (this.#circuit.state !== 'closed' || isUsed === (this.#shown !== undefined)) return
-    this.#show(isUsed ? { since: this.#options.clock(), reason: QUOTA_IS_USED } : undefined)
+  /** Whether the daily quota is used up. */
+  set isQuotaUsed(isUsed: boolean) {
+    this.#quotaUsedSince = isUsed ? (this.#quotaUsedSince ?? this.#options.clock()) : undefined
+  }
+
+  /** Why the sender sends nothing now; undefined: it sends. */
+  get halt(): Halt | undefined {
+    const circuit = this.#circuit
+    if (circuit.state !== 'closed') {
+      return { since: circuit.since, reason: SERVER_FAILS, ...(this.#reply !== undefined && { reply: this.#reply }) }
+    }
+    return this.#quotaUsedSince === undefined ? undefined : { since: this.#quotaUsedSince, reason: QUOTA_IS_USED }
+  }
+
+  /** How many of `wanted` messages are worth claiming now: while the server fails none, and one that probes it. */
+  worthClaiming(wanted: number): number {
+    if (this.#circuit.state === 'open') return 0
+    return this.#circuit.state === 'probing' ? 1 : wanted
   }
 
   /** Makes a recipients' domain wait; returns until when. */
@@ -118,14 +121,8 @@ export class SenderGate {
     this.#domains.clear(domain)
   }
 
-  /** Lets nobody through any more. */
+  /** Admits nothing more. Messages that were admitted still get their turn. */
   close(): void {
-    this.#closing.abort(new Error('the sender stops'))
-  }
-
-  #show(halt: Halt | undefined): void {
-    this.#shown = halt
-    const { saveWaiting, onFailure } = this.#options
-    saveWaiting(halt).catch((error: unknown) => onFailure(error, 'cannot show why a sender waits'))
+    this.#closing.abort()
   }
 }

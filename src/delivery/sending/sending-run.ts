@@ -3,6 +3,7 @@ import { chooseTemplate } from '../../core/delivery/audience/pinned-variation.ts
 import type { RunMessage } from '../../store/delivery/messages.ts'
 import { listDeliveryAttachments } from '../../store/delivery/delivery-attachments.ts'
 import type { StoredSender } from '../../store/senders/senders.ts'
+import { StoreError, TooBusy } from '../../store/store.ts'
 import { toLetterAttachments } from '../content/attachments/campaign-files.ts'
 import type { Letter, RenderJob } from '../content/render-job.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
@@ -65,12 +66,24 @@ export class SendingRun {
   }
 }
 
-/** Reads what the messages of a run share. Throws if the sender's secrets cannot be opened. */
+/** Something keeps a campaign from being sent until somebody mends it; the message tells people what. */
+export class CannotSend extends Error {}
+
+/** Reads what the messages of a run share. Throws CannotSend, and errors of the store. */
 export async function openSendingRun(parts: DeliveryParts, open: OpenRun, sender: StoredSender): Promise<SendingRun> {
+  try {
+    return await readSendingRun(parts, open, sender)
+  } catch (error) {
+    if (error instanceof StoreError || error instanceof TooBusy || !(error instanceof Error)) throw error
+    throw new CannotSend(error.message, { cause: error })
+  }
+}
+
+async function readSendingRun(parts: DeliveryParts, open: OpenRun, sender: StoredSender): Promise<SendingRun> {
   const { database, secretVault, config } = parts
   const { run, delivery, campaign, workspace } = open
   const linksBase = sender.trackingUrl ?? config.publicUrl
-  if (linksBase === undefined) throw new Error('PUBLIC_URL is not set, and the sender has no tracking_url')
+  if (linksBase === undefined) throw new Error('PUBLIC_URL is not set, and the sender has no tracking_url.')
   const { settings } = delivery
   const shared = toCampaignLetter({ workspace, campaign, settings, sender, run: run.number, linksBase, secretVault })
   const templates = await loadRunTemplates(database, delivery, run.content)

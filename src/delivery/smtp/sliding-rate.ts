@@ -5,16 +5,12 @@ import { RATE_WINDOW_MS } from '../../core/senders/sender.ts'
 /** Callers that wait. Each connection of a sender waits for one message. */
 const WAITING_MAX = 1_000
 
-interface Waiting {
-  readonly begin: () => void
-}
-
 export class SlidingRate {
   #rate: number
   readonly #now: () => number
   /** When the messages of the last second began, in order. */
   #begun: number[] = []
-  #waiting: Waiting[] = []
+  readonly #waiting: (() => void)[] = []
   #timer: NodeJS.Timeout | undefined
   #heldUntil = -Infinity
 
@@ -35,23 +31,11 @@ export class SlidingRate {
     this.#heldUntil = this.#now() + RATE_WINDOW_MS
   }
 
-  /** Resolves when the next message may begin; in the order of the calls. Rejects with the reason of `signal` when that is aborted. */
-  take(signal?: AbortSignal): Promise<void> {
+  /** Resolves when the next message may begin; in the order of the calls. */
+  take(): Promise<void> {
     if (this.#waiting.length >= WAITING_MAX) throw new Error(`at most ${WAITING_MAX} callers wait for a rate`)
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason as Error)
-      const waiting = {
-        begin: () => {
-          signal?.removeEventListener('abort', leave)
-          resolve()
-        },
-      }
-      const leave = () => {
-        this.#waiting = this.#waiting.filter((each) => each !== waiting)
-        reject(signal?.reason as Error)
-      }
-      signal?.addEventListener('abort', leave, { once: true })
-      this.#waiting.push(waiting)
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve)
       this.#beginAll()
     })
   }
@@ -62,9 +46,9 @@ export class SlidingRate {
     const now = this.#now()
     this.#begun = this.#begun.filter((begun) => now - begun <= RATE_WINDOW_MS)
     const free = now <= this.#heldUntil ? 0 : this.#rate - this.#begun.length
-    for (const waiting of this.#waiting.splice(0, Math.max(free, 0))) {
+    for (const begin of this.#waiting.splice(0, Math.max(free, 0))) {
       this.#begun.push(now)
-      waiting.begin()
+      begin()
     }
     if (this.#waiting.length === 0) return
     const before = this.#begun[this.#begun.length - this.#rate] ?? -Infinity

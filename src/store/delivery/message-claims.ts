@@ -123,21 +123,38 @@ export async function unclaimMessages(
     .execute()
 }
 
+/** What a process left that lost its lease. */
+export interface SettledMessages {
+  /** The numbers of those in doubt. */
+  readonly inDoubt: readonly number[]
+  /** When those were claimed that are queued again; those that were about to be removed are left out. */
+  readonly queuedFrom: readonly number[]
+}
+
 /**
- * Settles what a process left that lost its lease: messages `sending` under a smaller fence. Those with an attempt without outcome are
- * in doubt; the others are queued again. Call it once the pipeline has applied everything that the process told. Returns the numbers
- * of those in doubt.
+ * Settles messages that are `sending` under a smaller fence. Those with an attempt without outcome are in doubt; the others are queued
+ * again. Call it once the pipeline has applied everything that the process told.
  */
-export async function settleAbandoned(store: Store, { run, fence }: ClaimsUnder): Promise<number[]> {
+export async function settleAbandoned(store: Store, { run, fence }: ClaimsUnder): Promise<SettledMessages> {
+  const first = firstClaimUnder(fence)
   const abandoned = () =>
     changeMessages(store)
       .where('run', '=', run)
       .where('state', '=', 'sending')
-      .where((row) => row.or([row('claim', 'is', null), row('claim', '<', firstClaimUnder(fence))]))
+      .where((row) => row.or([row('claim', 'is', null), row('claim', '<', first)]))
+  const untried = await messageRows(store)
+    .select('claimed_at')
+    .where('run', '=', run)
+    .where('state', '=', 'sending')
+    .where((row) => row.or([row('claim', 'is', null), row('claim', '<', first)]))
+    .where('attempted_at', 'is', null)
+    .where('claimed_at', 'is not', null)
+    .execute()
   const queued = { state: 'queued', claim: null, claimed_at: null }
   await abandoned().set(queued).where('attempted_at', 'is', null).execute()
   const doubtful = await abandoned().set({ state: 'in_doubt', attempted_at: null }).returning('number').execute()
-  return doubtful.map(({ number }) => number)
+  const queuedFrom = untried.flatMap(({ claimed_at: at }) => (at === null ? [] : [at]))
+  return { inDoubt: doubtful.map(({ number }) => number), queuedFrom }
 }
 
 /** User → when they were sent messages of capped campaigns after `since`, or will be within moments. */

@@ -16,7 +16,7 @@ interface SenderLeaseRow {
   leased_until: number
   /** The UTC day that `sent_today` counts, as days since the epoch. */
   day: number
-  /** Messages claimed on that day. */
+  /** Messages of that day that were claimed and not given back. */
   sent_today: number
   /** JSON of `Halt` while the SMTP server takes no mail; else null. */
   waiting: string | null
@@ -65,6 +65,19 @@ export interface LeaseWish {
   readonly isAlone: boolean
 }
 
+/** Whether another process has the lease now, as far as can be seen without waiting for that process. */
+export async function isSenderLeased(store: Store, { sender, keptMs }: Omit<LeaseWish, 'holder'>): Promise<boolean> {
+  const now = await databaseNow(store)
+  const leases = store.query.selectFrom('sender_leases').where('sender', '=', sender)
+  const lease = await leases.select('leased_until').executeTakeFirst()
+  return lease !== undefined && isHeldAt(lease.leased_until, { now, keptMs })
+}
+
+/** An end beyond `now + keptMs` dates from before the clock was set back. */
+function isHeldAt(until: number, { now, keptMs }: { readonly now: number; readonly keptMs: number }): boolean {
+  return until > now && until <= now + keptMs
+}
+
 /** Takes a lease that is free; undefined if another process has it. Call it in a transaction. */
 export async function takeSenderLease(
   store: Store,
@@ -79,8 +92,7 @@ export async function takeSenderLease(
     await store.query.insertInto('sender_leases').values(row).execute()
     return { sender, fence: 1, isJustLeft: false }
   }
-  // An end beyond `now + keptMs` dates from before the clock was set back.
-  const isHeld = lease.leased_until > now && lease.leased_until <= now + keptMs
+  const isHeld = isHeldAt(lease.leased_until, { now, keptMs })
   if (isHeld && !isAlone) return undefined
   const fence = lease.fence + 1
   // Whether the server takes mail, this process has yet to find out.
@@ -109,7 +121,7 @@ export async function requireSenderLease(store: Store, { sender, fence }: Sender
   if (lease?.fence !== fence) throw new LeaseLost()
 }
 
-/** How many messages a sender may send on a day. */
+/** How many messages may be claimed on a day. */
 export interface DailyQuota {
   /** Days since the epoch, in UTC. */
   readonly day: number

@@ -1,5 +1,6 @@
 // When messages of a campaign are sent: the daily quota, its start, pauses and the end by somebody's hand.
 import { expect, it } from 'vitest'
+import { PREFERENCES_PATH } from '../../support/calls/preference-calls.ts'
 import {
   addMailing,
   addPeople,
@@ -25,12 +26,18 @@ import { describeEachStore } from '../../support/stores.ts'
 
 const REPORTS = { tile: 'reports' } as const
 const HOUR_MS = 3_600_000
+/** Longer than claimed messages wait for a connection. */
+const SLOW_REPLY_MS = 2_500
 
 describeEachStore('the pace of a campaign', (kind) => {
   const bench = useMailingBench(kind)
 
   const readCampaign = async (server: MailingServer, campaign: string) => {
-    type Body = { state: string; waiting?: { reason: string; reply?: string }; paused?: { reason: string } }
+    type Body = {
+      state: string
+      waiting?: { reason: string; reply?: string }
+      paused?: { reason: string; reply?: string }
+    }
     return (await server.call<Body>('GET', `/core-services/v1/campaigns/${campaign}`, REPORTS)).body
   }
   const untilState = (server: MailingServer, campaign: string, state: string) =>
@@ -39,38 +46,111 @@ describeEachStore('the pace of a campaign', (kind) => {
       return shown.state === state && shown
     })
 
+  const optOut = async (server: MailingServer, customer_id: string) => {
+    const body = { user_preferences: { customer_id, opt_in_status: 'OPTED_OUT' } }
+    expect((await server.call('PUT', PREFERENCES_PATH, { body })).status).toBe(200)
+  }
+
   it('waits for the next day when the daily quota is used, and goes on when there is more', async () => {
     const server = await bench.makeWorkspace()
-    await addPeople(server, peopleOf(12, 'quota.example'))
+    await addPeople(
+      server,
+      peopleOf(12, 'quota.example').map((person, at) => ({ ...person, ...(at > 1 && { nick: 'x' }) })),
+    )
     const limits = { per_second: 100, per_day: 5 }
     const sender_id = await addSender(server, bench.sink, { limits })
-    const campaign = await startMailing(server, bench.sink, { delivery: { sender_id } })
+    // Those who are not sent to use none of the quota.
+    const template = { email_content: '<p>{{ nick }}</p>' }
+    const campaign = await startMailing(server, bench.sink, { template, delivery: { sender_id } })
     const { waiting } = await untilState(server, campaign, 'waiting')
     expect(waiting?.reason).toContain('day')
     const run = await untilRun(server, campaign, 'five are sent', ({ states }) => states['sent'] === 5)
-    expect(run.states).toMatchObject({ queued: 7, sending: 0 })
+    expect(run.states).toMatchObject({ queued: 5, removed: 2, sending: 0 })
     expect(recipientsIn(bench.sink, 'quota.example')).toHaveLength(5)
     const body = { limits: { ...limits, per_day: 1_000 } }
     const changed = await server.call('PATCH', `/core-services/v1/senders/${sender_id}`, { ...REPORTS, body })
     expect(changed).toMatchObject({ status: 200 })
-    expect((await finishMailing(server, campaign)).run.states).toMatchObject({ sent: 12 })
+    expect((await finishMailing(server, campaign)).run.states).toMatchObject({ sent: 10, removed: 2 })
   })
 
-  it('waits while the server takes no connection, and nobody loses by it', async () => {
+  it('waits while the server takes no connection: nobody loses by it, and who opts out meanwhile gets nothing', async () => {
     const server = await bench.makeWorkspace()
     await addPeople(server, peopleOf(6, 'down.example'))
-    const down = await startMailSink()
-    await down.stop()
-    const campaign = await startMailing(server, down)
+    let isDown = true
+    const closed = { reply: '421 4.3.2 Closed for now' }
+    const sink = await startMailSink({ rule: ({ stage }) => (isDown && stage === 'connect' ? closed : undefined) })
+    const campaign = await startMailing(server, sink)
     const { waiting } = await untilState(server, campaign, 'waiting')
-    expect(waiting?.reply).toBeTruthy()
-    const run = await readRun(server, campaign)
-    expect(run?.states).toMatchObject({ sent: 0, failed: 0, deferred: 0, removed: 0 })
-    const up = await startMailSink({ port: down.port })
+    expect(waiting?.reply).toBe('421 4.3.2 Closed for now')
+    const run = await untilRun(server, campaign, 'nobody is on a connection', ({ states }) => states['sending'] === 0)
+    expect(run.states).toMatchObject({ queued: 6, sent: 0, failed: 0, deferred: 0, removed: 0 })
+    await optOut(server, 'p0003')
+    isDown = false
     const finished = await finishMailing(server, campaign)
-    expect(finished.run.states).toMatchObject({ sent: 6 })
-    expect(recipientsIn(up, 'down.example')).toHaveLength(6)
-    await up.stop()
+    expect(finished.run.states).toMatchObject({ sent: 5, removed: 1 })
+    expect(reasonsIn(finished.messages)).toEqual({ p0003: 'user_removed_due_to_opt_out' })
+    expect(recipientsIn(sink, 'down.example')).toHaveLength(5)
+    await sink.stop()
+  })
+
+  it('looks again at people who wait behind a server that takes its time', async () => {
+    const server = await bench.makeWorkspace()
+    await addPeople(server, peopleOf(5, 'behind.example'))
+    let isHeld = false
+    const sink = await startMailSink({
+      rule({ stage }) {
+        if (stage !== 'message' || isHeld) return undefined
+        isHeld = true
+        return { afterMs: SLOW_REPLY_MS }
+      },
+    })
+    const campaign = await startMailing(server, sink, { sender: { limits: { connections: 1, per_second: 1_000 } } })
+    await until('the first is on its connection', () => isHeld)
+    await optOut(server, 'p0004')
+    const { messages } = await finishMailing(server, campaign)
+    expect(reasonsIn(messages)).toEqual({ p0004: 'user_removed_due_to_opt_out' })
+    expect(recipientsIn(sink, 'behind.example')).toHaveLength(4)
+    await sink.stop()
+  })
+
+  it('pauses when the server refuses the password, and goes on with the right one', async () => {
+    const server = await bench.makeWorkspace()
+    await addPeople(server, peopleOf(6, 'password.example'))
+    const sink = await startMailSink({ credentials: { username: 'shop', password: 'right' } })
+    const smtp = (password: string) => ({
+      smtp: { host: sink.host, port: sink.port, security: 'none', username: 'shop', password },
+    })
+    const sender_id = await addSender(server, sink, smtp('wrong'))
+    const campaign = await startMailing(server, sink, { delivery: { sender_id } })
+    const { paused } = await untilState(server, campaign, 'paused')
+    expect(paused?.reply).toMatch(/^535 /)
+    const run = await untilRun(server, campaign, 'all are queued', ({ states }) => states['queued'] === 6)
+    expect(run.states).toMatchObject({ sent: 0, failed: 0, deferred: 0 })
+    const changed = await server.call('PATCH', `/core-services/v1/senders/${sender_id}`, {
+      ...REPORTS,
+      body: smtp('right'),
+    })
+    expect(changed).toMatchObject({ status: 200 })
+    await changeMailing(server, campaign, 'resume')
+    expect((await finishMailing(server, campaign)).run.states).toMatchObject({ sent: 6 })
+    expect(recipientsIn(sink, 'password.example')).toHaveLength(6)
+    await sink.stop()
+  })
+
+  it('keeps its rate over a pause and a resume', async () => {
+    const server = await bench.makeWorkspace()
+    await addPeople(server, peopleOf(40, 'rate.example'))
+    const campaign = await startMailing(server, bench.sink, { sender: { limits: { per_second: 10 } } })
+    await untilRun(server, campaign, 'some were sent', ({ states }) => (states['sent'] ?? 0) > 5)
+    await changeMailing(server, campaign, 'pause')
+    await changeMailing(server, campaign, 'resume')
+    await finishMailing(server, campaign)
+    const own = bench.sink.mails.list().filter(({ to }) => to[0]?.endsWith('@rate.example'))
+    const times = own.map(({ at }) => at)
+    expect(times).toHaveLength(40)
+    expect(Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length))).toBeLessThan(
+      11,
+    )
   })
 
   it('stops claiming at a pause, and goes on at a resume', async () => {
