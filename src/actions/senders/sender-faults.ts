@@ -102,7 +102,7 @@ function plainFaults({ smtp: { security, host } }: ChangedSender, allowPlainSmtp
   return [{ field: 'smtp.security', problem }]
 }
 
-/** Otherwise whoever may change a sender could have its password sent to a server of his own. */
+/** Otherwise a person who may change a sender could have its password sent to another server. */
 function passwordFaults(sender: ChangedSender, { smtp }: SenderChanges, before: StoredSender | undefined): Fault[] {
   const username = sender.smtp.username ?? null
   if (sender.hasPassword && username === null) {

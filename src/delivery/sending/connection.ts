@@ -129,7 +129,7 @@ export class Connection {
     for (const next of queue.first(MADE_AHEAD_MAX)) {
       if (next.ahead || next.claimed.removal) continue
       const result = this.#render(next)
-      // Whoever takes the message sees the failure.
+      // The connection that takes the message sees the failure.
       result.catch(() => {})
       next.ahead = { at: parts.clock(), result }
     }
@@ -168,7 +168,7 @@ export class Connection {
       const hasTargets = Object.keys(made.targets).length > 0
       await this.#tell(ready, { kind: 'attempted', ...(hasTargets && { targets: made.targets }) })
       await gate.untilEnd()
-      // Whoever took the sender over waits for everything in the log: it finds this attempt, or the lease ended before it.
+      // A process that took the sender over waits for everything in the log: it finds this attempt, or the lease ended before it.
       if (!isLeaseValid()) throw new LeaseLost()
       isEnding = true
     }

@@ -353,7 +353,7 @@ export class SenderLoop {
     return drained.length
   }
 
-  /** Queues again what no connection has taken. Whoever has taken the lease over has done so already. */
+  /** Queues again what no connection has taken. A process that has taken the lease over has done so already. */
   async #giveBack(): Promise<void> {
     try {
       await this.#putBack(() => true)
