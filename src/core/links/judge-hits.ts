@@ -26,10 +26,19 @@ const BURST_MS = 2_000
 const AFTER_BURST_MS = 10_000
 /** How long after a hit it can be judged: by then every burst is known that it may belong to. */
 export const JUDGED_AFTER_MS = 10_000
+/**
+ * Opens so shortly before a burst come from the same machine, which fetches the picture first. An earlier open may be judged before
+ * the last click that makes the burst, so none is tainted: a verdict does not depend on when it is given.
+ */
+const BEFORE_BURST_MS = JUDGED_AFTER_MS - BURST_MS
 
 /** The clicks on which the judgement of a hit depends: those from `since` to `until`, both inclusive. */
-export function contextOf({ at }: Pick<RawHit, 'at'>): { readonly since: number; readonly until: number } {
-  return { since: at - BURST_MS - AFTER_BURST_MS, until: at + 2 * BURST_MS }
+export function contextOf({ at, kind }: Pick<RawHit, 'at' | 'kind'>): {
+  readonly since: number
+  readonly until: number
+} {
+  const aheadMs = kind === 'open' ? BEFORE_BURST_MS : 0
+  return { since: at - BURST_MS - AFTER_BURST_MS, until: at + aheadMs + BURST_MS }
 }
 
 /** Judges a hit. Depends on nothing else, so every process and every repeat judges it alike. */
@@ -107,5 +116,5 @@ class RecentClicks {
 
 /** A machine fetches the picture before, among or after the links. */
 function isTainted({ at, kind }: RawHit, { start, end }: Burst): boolean {
-  return at >= (kind === 'open' ? start - BURST_MS : start) && at <= end + AFTER_BURST_MS
+  return at >= (kind === 'open' ? start - BEFORE_BURST_MS : start) && at <= end + AFTER_BURST_MS
 }

@@ -37,14 +37,21 @@ const JUDGE_EVERY_MS = 1_000
 /** How many hits are judged, or told, at a time. */
 const HITS_AT_ONCE = 1_000
 
-export interface JudgingOptions {
+interface JudgingParts {
   readonly database: Database
   readonly log: Pick<LogWriter, 'append'>
   readonly logReader: LogReader
   /** Milliseconds since the epoch. */
   readonly clock: () => number
+}
+
+export interface JudgingOptions extends JudgingParts {
   /** The operator's list (`MACHINE_NETWORKS`). */
   readonly machineNetworks: readonly MachineNetwork[]
+}
+
+export interface Judging extends JudgingParts {
+  readonly networks: MachineNetworks
 }
 
 /** Judges hits again and again; the returned function stops it, and resolves when no round is running. */
@@ -52,19 +59,21 @@ export function startJudging(
   options: JudgingOptions,
   { onFailed }: { readonly onFailed: (error: unknown) => void },
 ): () => Promise<void> {
-  return startRepeating((isStopping) => judgeDueHits(options, isStopping), { everyMs: JUDGE_EVERY_MS, onFailed })
+  const networks = new MachineNetworks(options.machineNetworks)
+  const judge = (isStopping: () => boolean) => judgeDueHits({ ...options, networks }, isStopping)
+  return startRepeating(judge, { everyMs: JUDGE_EVERY_MS, onFailed })
 }
 
 /** One round: judges the hits that are due, and tells what is not told. Any number of processes may do so at once. */
-export async function judgeDueHits(options: JudgingOptions, isStopping: () => boolean = () => false): Promise<void> {
-  const networks = new MachineNetworks(options.machineNetworks)
-  const until = (await findAppliedUntil(options)) - JUDGED_AFTER_MS
-  while (!isStopping() && (await judgeSome(options.database, { until, networks })));
-  while (!isStopping() && (await tellSome(options)));
+export async function judgeDueHits(judging: Judging, isStopping: () => boolean = () => false): Promise<void> {
+  const { database, networks } = judging
+  const until = (await findAppliedBefore(judging)) - 1 - JUDGED_AFTER_MS
+  while (!isStopping() && (await judgeSome(database, { until, networks })));
+  while (!isStopping() && (await tellSome(judging)));
 }
 
-/** The instant up to which all hits are in the table: while the pipeline is behind, a burst may be known only in part. */
-async function findAppliedUntil({ database, logReader, clock }: JudgingOptions): Promise<number> {
+/** The instant before which all hits are in the table: while the pipeline is behind, a burst may be known only in part. */
+async function findAppliedBefore({ database, logReader, clock }: JudgingParts): Promise<number> {
   const now = await logReader.lowWatermark(clock())
   const unapplied = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
   return Math.min(now, unapplied?.receivedAt ?? now)
@@ -108,7 +117,7 @@ function periodsOf(hits: readonly StoredHit[]): MessagePeriod[] {
 }
 
 /** True if there may be more. */
-async function tellSome({ database, log, clock }: JudgingOptions): Promise<boolean> {
+async function tellSome({ database, log, clock }: JudgingParts): Promise<boolean> {
   const hits = await listUntoldHits(database, HITS_AT_ONCE)
   if (hits.length === 0) return false
   const runs = await findRunCampaigns(database, [...new Set(hits.map(({ run }) => run))])
@@ -153,7 +162,7 @@ function factKindsOf(kind: HitKind, verdict: HitVerdict): MessageKind[] {
 }
 
 async function appendReports(
-  log: JudgingOptions['log'],
+  log: JudgingParts['log'],
   {
     campaign: { workspaceId, campaign },
     events,

@@ -1,6 +1,7 @@
 // Records hits of links and pictures in the log. A person who clicks must not wait for it: the redirect follows even if the log is
 // slow or full, and then the hit may be missing.
 import type { FastifyRequest } from 'fastify'
+import { messageIdOfRun } from '../../core/delivery/delivery-entry.ts'
 import type { HitKind, HitsBody, LinkHit } from '../../core/links/link-entry.ts'
 import type { Parts } from '../../operations/operation.ts'
 import { reportFailedRequest, toRequestSubject } from '../requests/request-diagnostics.ts'
@@ -31,7 +32,8 @@ export async function recordHit(
     context: { campaign: run.campaign },
     body: Buffer.from(JSON.stringify(body)),
     events: 1,
-    partitionKey: request.id,
+    // One pipeline dates all hits of a message.
+    partitionKey: `hits ${messageIdOfRun(run.number, message)}`,
   })
   const reported = appended.catch((error: unknown) => {
     reportFailedRequest(request.log, toRequestSubject(request), error)

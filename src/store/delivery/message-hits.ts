@@ -2,6 +2,7 @@
 // machine, or the picture proxy of a mail service.
 import { sql } from 'kysely'
 import type { HitKind, LinkHit } from '../../core/links/link-entry.ts'
+import { messageIdOfRun } from '../../core/delivery/delivery-entry.ts'
 import type { HitVerdict, RawHit } from '../../core/links/judge-hits.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
@@ -79,11 +80,39 @@ export interface NumberedHit extends LinkHit {
   readonly id: number
 }
 
-/** Adds hits, not yet judged. */
+/**
+ * Adds hits, not yet judged. Those of one message get ascending times, because facts of one message, kind and time are one fact. The
+ * log keeps the hits of a message in one partition, so that no other pipeline adds some at the same time. Needs a transaction.
+ */
 export async function addMessageHits(store: Store, hits: readonly NumberedHit[]): Promise<void> {
   if (hits.length === 0) return
-  const rows = hits.map((hit) => ({ ...hit, is_automatic: Number(hit.is_automatic), is_told: 0 }))
+  const latest = await findLatestTimes(store, hits)
+  const rows = hits.map((hit) => {
+    const key = messageIdOfRun(hit.run, hit.message)
+    const before = latest.get(key) ?? -Infinity
+    const at = before >= hit.at && before <= hit.at + DELAYED_MS_MAX ? before + 1 : hit.at
+    latest.set(key, Math.max(before, at))
+    return { ...hit, at, is_automatic: Number(hit.is_automatic), is_told: 0 }
+  })
   await insertRows(store, 'message_hits', { columns: COLUMNS, rows }).execute()
+}
+
+/** The furthest that a time is moved. A hit that is further ahead was dated by a wrong clock, or is one of very many. */
+const DELAYED_MS_MAX = 1_000
+
+/** Message id → the time of its latest hit among those that may be moved past. */
+async function findLatestTimes(store: Store, hits: readonly NumberedHit[]): Promise<Map<string, number>> {
+  const byMessage = Map.groupBy(hits, ({ run, message }) => messageIdOfRun(run, message))
+  const periods = [...byMessage.values()].map((own) => {
+    const { run, message } = own[0] as NumberedHit
+    const times = own.map(({ at }) => at)
+    return { run, message, since: Math.min(...times), until: Math.max(...times) + DELAYED_MS_MAX }
+  })
+  const rows = await hitsIn(store, periods)
+    .select(['hit.run', 'hit.message', ({ fn }) => fn.max('hit.at').as('at')])
+    .groupBy(['hit.run', 'hit.message'])
+    .execute()
+  return new Map(rows.map(({ run, message, at }) => [messageIdOfRun(run, message), at]))
 }
 
 /** A hit with what its judgement depends on. */
@@ -117,21 +146,44 @@ export interface MessagePeriod {
   readonly until: number
 }
 
-/** The clicks on links of messages in these periods. */
-export async function listClicks(store: Store, periods: readonly MessagePeriod[]): Promise<StoredHit[]> {
+/** A click, as far as the judgement of others depends on it. */
+export type StoredClick = Pick<MessageHitRow, 'run' | 'message' | 'link' | 'at'>
+
+/** Of the clicks on one message, the first of each slot are listed: a machine that makes more shows itself by these. */
+const CLICKS_PER_SLOT_MAX = 1_000
+const SLOT_MS = 10_000
+
+/**
+ * The clicks on links of messages in these periods, one for each message; at most `CLICKS_PER_SLOT_MAX` of a message and slot. Which
+ * they are does not depend on the period, so that every process judges by the same.
+ */
+export async function listClicks(store: Store, periods: readonly MessagePeriod[]): Promise<StoredClick[]> {
   if (periods.length === 0) return []
+  const whole = periods.map((period) => ({ ...period, since: Math.floor(period.since / SLOT_MS) * SLOT_MS }))
+  const ranked = hitsIn(store, whole)
+    .select(['hit.run', 'hit.message', 'hit.link', 'hit.at'])
+    .select(
+      sql<number>`row_number() over (
+        partition by ${sql.ref('hit.run')}, ${sql.ref('hit.message')}, ${sql.ref('hit.at')} / ${sql.lit(SLOT_MS)}
+        order by ${sql.ref('hit.at')}, ${sql.ref('hit.id')})`.as('place'),
+    )
+    .where('hit.kind', '=', 'click')
+  return store.query
+    .selectFrom(ranked.as('click'))
+    .select(['click.run', 'click.message', 'click.link', 'click.at'])
+    .where('click.place', '<=', CLICKS_PER_SLOT_MAX)
+    .execute()
+}
+
+function hitsIn(store: Store, periods: readonly MessagePeriod[]) {
   const columns = { run: 'integer', message: 'integer', since: 'integer', until: 'integer' } as const
-  const rows = await store.query
+  return store.query
     .selectFrom(store.rowsOf('period', columns, periods))
     .innerJoin('message_hits as hit', (join) =>
       join.onRef('hit.run', '=', 'period.run').onRef('hit.message', '=', 'period.message'),
     )
-    .select(JUDGED_COLUMNS.map((column) => `hit.${column}` as const))
-    .where('hit.kind', '=', 'click')
     .whereRef('hit.at', '>=', 'period.since')
     .whereRef('hit.at', '<=', 'period.until')
-    .execute()
-  return rows.map(toStoredHit)
 }
 
 export interface JudgedHit {

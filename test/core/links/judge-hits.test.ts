@@ -1,7 +1,14 @@
 // Checks how hits are judged ("Machines"): one case per rule.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { contextOf, findBursts, judgeHit, type HitVerdict, type RawHit } from '../../../src/core/links/judge-hits.ts'
+import {
+  contextOf,
+  findBursts,
+  JUDGED_AFTER_MS,
+  judgeHit,
+  type HitVerdict,
+  type RawHit,
+} from '../../../src/core/links/judge-hits.ts'
 
 const AT = 1_000_000
 const BROWSER =
@@ -92,8 +99,8 @@ describe('A burst', () => {
     ['a repeated click in it', hit({ at: AT + 10 }), 'machine'],
     ['a click ten seconds after it', hit({ at: AT + 200 + 10_000 }), 'machine'],
     ['a later click', hit({ at: AT + 200 + 10_001 }), 'person'],
-    ['an open two seconds before it', open({ at: AT - 2_000 }), 'machine'],
-    ['an earlier open', open({ at: AT - 2_001 }), 'person'],
+    ['an open eight seconds before it', open({ at: AT - 8_000 }), 'machine'],
+    ['an earlier open', open({ at: AT - 8_001 }), 'person'],
     ['an open in it', open({ at: AT + 100 }), 'machine'],
     ['an open through a proxy in it', open({ at: AT + 100, userAgent: GMAIL }), 'machine'],
     ['an open ten seconds after it', open({ at: AT + 200 + 10_000 }), 'machine'],
@@ -101,6 +108,10 @@ describe('A burst', () => {
   ])('taints its message: %s', (_what, judged, verdict) => {
     const clicks = [...clicksAt(0, 100, 200), judged]
     expect(judge(judged, clicks)).toBe(verdict)
+  })
+
+  it.each(['open', 'click'] as const)('is known when an %s is judged', (kind) => {
+    expect(contextOf({ kind, at: AT }).until).toBeLessThanOrEqual(AT + JUDGED_AFTER_MS)
   })
 
   it('is found whatever the order of the clicks', () => {
@@ -133,6 +144,6 @@ function isTaintedByRecount(judged: RawHit, clicks: readonly RawHit[]): boolean 
     const inWindow = clicks.filter(({ at }) => at >= start && at <= start + 2_000)
     if (new Set(inWindow.map(({ link }) => link)).size < 3) return false
     const end = Math.max(...inWindow.map(({ at }) => at))
-    return judged.at >= (judged.kind === 'open' ? start - 2_000 : start) && judged.at <= end + 10_000
+    return judged.at >= (judged.kind === 'open' ? start - 8_000 : start) && judged.at <= end + 10_000
   })
 }

@@ -1,9 +1,9 @@
 // Judging hits on every store: when, once, by any number of processes, and what the statistics are told.
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { LinkHit } from '../../../src/core/links/link-entry.ts'
-import { judgeDueHits, type JudgingOptions } from '../../../src/delivery/hits/judge-hits.ts'
+import { judgeDueHits, type Judging } from '../../../src/delivery/hits/judge-hits.ts'
 import { MachineNetworks } from '../../../src/delivery/hits/machine-networks.ts'
-import { markHitsTold, forgetHits } from '../../../src/store/delivery/message-hits.ts'
+import { listClicks, markHitsTold, forgetHits } from '../../../src/store/delivery/message-hits.ts'
 import { erasePerson } from '../../../src/statistics/deletions/erase-person.ts'
 import { CUSTOMER_ID } from '../../../src/core/users/user.ts'
 import { findUser, type User } from '../../../src/store/users/users.ts'
@@ -17,7 +17,7 @@ const GMAIL = `${BROWSER} (via ggpht.com GoogleImageProxy)`
 describeEachStore('Judging hits', (kind) => {
   let bench: PipelineBench
   let run: SentRun
-  let options: JudgingOptions
+  let options: Judging
   let now: number
 
   beforeEach(async () => {
@@ -30,7 +30,7 @@ describeEachStore('Judging hits', (kind) => {
     run = await storeRun(bench.database, { workspaceId: bench.workspaceId, campaign, customers: ['c1', 'c2'] })
     const { database, log, logReader } = bench
     now = NOW
-    options = { database, log, logReader, clock: () => now, machineNetworks: [] }
+    options = { database, log, logReader, clock: () => now, networks: new MachineNetworks([]) }
   })
   afterEach(() => bench.close())
 
@@ -66,9 +66,9 @@ describeEachStore('Judging hits', (kind) => {
 
   it('waits ten seconds, because a burst may follow', async () => {
     await receive(hit())
-    await judgeAt(NOW + 9_999)
-    expect([await verdicts(), await facts()]).toEqual([[null], []])
     await judgeAt(NOW + 10_000)
+    expect([await verdicts(), await facts()]).toEqual([[null], []])
+    await judgeAt(NOW + 10_001)
     expect([await verdicts(), await facts()]).toEqual([['person'], [`click ${run.number}-1 0`]])
   })
 
@@ -93,6 +93,60 @@ describeEachStore('Judging hits', (kind) => {
     )
   })
 
+  it('tells each hit of a message, also of those in one millisecond, and the same again after a crash', async () => {
+    const machine = { is_automatic: true }
+    await receive(hit(machine), hit({ ...machine, link: 2 }), hit({ ...machine, message: 2 }), open(machine))
+    await receive(hit({ ...machine, link: 2 }), hit({ ...machine, at: NOW - 1 }), hit({ ...machine, at: NOW + 1_000 }))
+    await judgeAt(NOW + 60_000)
+    const told = await facts()
+    expect(told).toEqual(
+      [
+        ...[0, 1, 3, 4, 1_000].map((after) => `machine_click ${run.number}-1 ${after}`),
+        `machine_click ${run.number}-2 0`,
+        `machine_impression ${run.number}-1 2`,
+      ].toSorted(),
+    )
+    await bench.database.write((store) => store.query.updateTable('message_hits').set({ is_told: 0 }).execute())
+    await judgeAt(NOW + 60_000)
+    expect(await facts()).toEqual(told)
+  })
+
+  it('dates no hit by one that a wrong clock dated', async () => {
+    await receive(hit({ at: NOW + 5_000 }), hit({ at: NOW + 3_000 }), hit({ at: NOW + 4_500 }))
+    await judgeAt(NOW + 60_000)
+    expect(await facts()).toEqual([3_000, 5_000, 5_001].map((after) => `click ${run.number}-1 ${after}`))
+  })
+
+  it('gives an open the same verdict whenever it judges it, if a burst follows', async () => {
+    const burst = (at: number) => [1, 2, 3].map((link) => hit({ link, at: at + (link - 1) * 1_000 }))
+    await receive(open({ at: NOW }), ...burst(NOW + 8_000))
+    await receive(open({ at: NOW, message: 2 }), ...burst(NOW + 8_001).map((one) => ({ ...one, message: 2 })))
+    await judgeAt(NOW + 10_001)
+    expect((await verdicts()).filter((verdict) => verdict !== null)).toEqual(['machine', 'person'])
+    const unjudged = { verdict: null, is_told: 0 }
+    await bench.database.write((store) => store.query.updateTable('message_hits').set(unjudged).execute())
+    await judgeAt(NOW + 60_000)
+    const opens = (await listHitsOf(bench.database, run.number)).filter(({ kind: of }) => of === 'open')
+    expect(opens.map(({ verdict }) => verdict)).toEqual(['machine', 'person'])
+  })
+
+  it('looks for bursts among a limited number of clicks on a message, the same ones whatever the period', async () => {
+    const many = Array.from({ length: 1_500 }, (_, index) => hit({ at: NOW + index, link: (index % 9) + 1 }))
+    await bench.append({ kind: 'svc_hits', body: { hits: many }, context: { campaign: run.campaign } })
+    await bench.follow()
+    const listFrom = async (since: number) => {
+      const period = { run: run.number, message: 1, since, until: NOW + 60_000 }
+      return (await listClicks(bench.database, [period]))
+        .map(({ at }) => at - NOW)
+        .toSorted((one, other) => one - other)
+    }
+    const listed = await listFrom(NOW)
+    expect([listed.length, listed.at(-1)]).toEqual([1_000, 999])
+    expect(await listFrom(NOW + 1_200)).toEqual(listed)
+    await judgeAt(NOW + 60_000)
+    expect(new Set(await verdicts())).toEqual(new Set(['machine']))
+  })
+
   it('judges the first click of a burst like the last, and the opens around it', async () => {
     await receive(
       open({ at: NOW - 500 }),
@@ -108,7 +162,7 @@ describeEachStore('Judging hits', (kind) => {
 
   it('knows the addresses of machines', async () => {
     const networks = [{ address: '198.51.100.0', prefix: 24, family: 'ipv4', opens: false, clicks: true }] as const
-    options = { ...options, machineNetworks: networks }
+    options = { ...options, networks: new MachineNetworks(networks) }
     await receive(hit({ ip: '198.51.100.7' }), open({ ip: '198.51.100.7' }), hit({ ip: '198.51.101.7' }))
     await judgeAt(NOW + 60_000)
     expect(await verdicts()).toEqual(['machine', 'person', 'person'])
@@ -146,7 +200,7 @@ describeEachStore('Judging hits', (kind) => {
     await receive(hit({ ip: '198.51.100.7' }))
     await judgeAt(NOW + 60_000)
     const networks = [{ address: '198.51.100.0', prefix: 24, family: 'ipv4', opens: true, clicks: true }] as const
-    options = { ...options, machineNetworks: networks }
+    options = { ...options, networks: new MachineNetworks(networks) }
     await judgeAt(NOW + 60_000)
     expect(await verdicts()).toEqual(['person'])
   })
