@@ -10,6 +10,7 @@ import {
   type Parts,
   type RequestFields,
 } from '../operations/operation.ts'
+import { collect } from '../operations/feedback/collect-upload.ts'
 import type { UnsentAnswers } from './answers/unsent-answers.ts'
 import { readBasic, type Authentication, type Caller } from './authentication.ts'
 import { NeverPasses, type Limiter, type LimitState } from './limits/limiter.ts'
@@ -141,7 +142,29 @@ export async function carryOut(context: RequestContext, binding: RouteBinding, b
 function runOperation(context: RequestContext, binding: RouteBinding, sent: SentInput): Promise<unknown> {
   const checked = checkInput(context, binding, sent)
   if (checked.faults.length > 0) return runOrRefuse(context, binding, sent, checked)
-  return handle(context, binding, checked.input)
+  return binding.operation.requires === 'signature'
+    ? handleSigned(context, binding, checked.input)
+    : handle(context, binding, checked.input)
+}
+
+/**
+ * Handles a request with a wrong signature once more with the current settings of the workspace: services use a new key at once. Keeps
+ * the body for that, which is small.
+ */
+async function handleSigned(context: RequestContext, binding: RouteBinding, input: Input): Promise<unknown> {
+  const body = await collect(input.upload)
+  try {
+    return await handle(context, binding, { ...input, upload: streamOf(body) })
+  } catch (error) {
+    const isWrong = error instanceof AppError && error.code === 'unauthorized'
+    if (!isWrong || !(await renewCaller(context, binding))) throw error
+    const { workspace } = context.caller as Caller
+    return handle(context, binding, { ...input, workspace, upload: streamOf(body) })
+  }
+}
+
+async function* streamOf(body: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield body
 }
 
 /** Begins nothing for a connection that has ended: neither the operation nor later what waits in its queue. Not async, as above. */
@@ -173,19 +196,22 @@ async function runOrRefuse(
   checked: CheckedInput,
 ): Promise<unknown> {
   const { operation, lifecycle } = binding
-  const caller = context.caller as Caller
-  const renewed = await lifecycle.authentication.renew(caller)
-  const isNewer = renewed.workspace !== caller.workspace
-  if (isNewer) {
-    context.caller = renewed
-    // The workspace may be suspended by now.
-    const refusal = refusalOf(context, renewed, operation)
-    if (refusal) throw refusal
-  }
+  const isNewer = await renewCaller(context, binding)
   const { input, faults } = isNewer ? checkInput(context, binding, sent) : checked
   if (faults.length === 0) return handle(context, binding, input)
   const stored = (await operation.storedFaults?.(input, lifecycle.parts.database, lifecycle.parts)) ?? []
   throw invalidRequest([...faults, ...stored])
+}
+
+/** True if settings of the workspace have changed. Rejects with the refusal if it is suspended by now. */
+async function renewCaller(context: RequestContext, { operation, lifecycle }: RouteBinding): Promise<boolean> {
+  const caller = context.caller as Caller
+  const renewed = await lifecycle.authentication.renew(caller)
+  if (renewed.workspace === caller.workspace) return false
+  context.caller = renewed
+  const refusal = refusalOf(context, renewed, operation)
+  if (refusal) throw refusal
+  return true
 }
 
 interface SentInput extends JsonBody {

@@ -229,8 +229,7 @@ describeEachStore('the command line with a store', (kind) => {
       feedback: {
         sendgrid_key: 'not set',
         mailgun_key: 'not set',
-        postmark_user: 'not set',
-        postmark_password: 'not set',
+        postmark_key: 'not set',
         ses_topic: 'not set',
       },
       limits: LIMIT_DEFAULTS,

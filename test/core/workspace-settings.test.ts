@@ -33,7 +33,9 @@ describe('A setting', () => {
     ['frequency_caps', '1/7d,2/7d'],
     ['alert_sender_id', ''],
     ['feedback.ses_topic', 'arn:aws:sqs:eu-west-1:123456789012:topic'],
-    ['feedback.postmark_user', 'a:b'],
+    ['feedback.postmark_key', 'user'],
+    ['feedback.postmark_key', ':password'],
+    ['feedback.postmark_key', 'user:'],
     ['feedback.sendgrid_key', ''],
     ['feedback.mailgun_key', 'no key to encrypt with'],
     ['feedback.mailgun_key', 'without-a-vault'],
@@ -79,6 +81,12 @@ describe('A setting', () => {
     expect(faults).toEqual([])
     expect(settings.feedbackKeys).toEqual({ mailgun_key: 'sealed mailgun_key key-1' })
     expect(changeSettings(settings, { 'feedback.mailgun_key': 'off' }).settings.feedbackKeys).toEqual({})
+  })
+
+  it('for Postmark holds user and password, which may have colons', () => {
+    const seal = (_key: string, text: string) => text
+    const { settings } = changeSettings(SETTINGS, { 'feedback.postmark_key': 'user:pass:word' }, seal)
+    expect(settings.feedbackKeys).toEqual({ postmark_key: 'user:pass:word' })
   })
 
   it.each(['joined_customer_ids_max', 'retention_days.events', 'global_control_percent', 'feedback.ses_topic'])(

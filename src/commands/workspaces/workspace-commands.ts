@@ -60,8 +60,8 @@ const set: Command = {
     'clock_skew_seconds, retention_days.events (older events are deleted; off keeps them), limits.NAME.',
     'For campaigns that Tidings sends: global_control_percent (0 to 15), frequency_caps (such as 1/1d,3/7d),',
     'alert_sender_id (the sender of alerts; off), and the keys of feedback that mail services send, which are stored',
-    'encrypted: feedback.sendgrid_key, feedback.mailgun_key, feedback.postmark_user, feedback.postmark_password,',
-    'feedback.ses_topic (ARNs, comma-separated). off removes one.',
+    'encrypted: feedback.sendgrid_key, feedback.mailgun_key, feedback.postmark_key (USER:PASSWORD), feedback.ses_topic',
+    '(ARNs, comma-separated). off removes one.',
     '`workspace show` prints all settings.',
   ].join('\n'),
   async run({ config, operands: [id = '', ...assignments], print }) {

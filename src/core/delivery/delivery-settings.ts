@@ -7,7 +7,7 @@ export interface FrequencyCap {
 }
 
 /** The keys with which mail services prove that their feedback is theirs, without the `feedback.` of their settings. */
-export const FEEDBACK_KEYS = ['sendgrid_key', 'mailgun_key', 'postmark_user', 'postmark_password', 'ses_topic'] as const
+export const FEEDBACK_KEYS = ['sendgrid_key', 'mailgun_key', 'postmark_key', 'ses_topic'] as const
 export type FeedbackKey = (typeof FEEDBACK_KEYS)[number]
 
 export interface DeliverySettings {
@@ -125,8 +125,7 @@ function feedbackKeyProblem(key: FeedbackKey, text: string): string | undefined 
   if (!/^[!-~]+$/.test(text) || text.length > FEEDBACK_KEY_LENGTH_MAX) {
     return `must be 1 to ${FEEDBACK_KEY_LENGTH_MAX} visible ASCII characters, or off`
   }
-  if (key === 'postmark_user' && text.includes(':'))
-    return 'must not contain a colon, which ends the user in HTTP Basic'
+  if (key === 'postmark_key' && !/^[^:]+:./.test(text)) return 'must be a user and a password with a colon between them'
   if (key === 'sendgrid_key' && !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) {
     return 'must be the verification key that SendGrid shows, in base64'
   }

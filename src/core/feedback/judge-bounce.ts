@@ -55,20 +55,31 @@ export interface ReportedFailure {
   readonly text: string
   /** How far the exchange had come; `rcpt` where the report does not say. */
   readonly stage?: SmtpStage
+  /** Whether a mail service calls the failure permanent. It counts only where no code says more. */
+  readonly isPermanent?: boolean
 }
 
 /** A code that stands for a refusal of its class about which nothing else is known. */
 const UNKNOWN_CODE = { '4': 450, '5': 500 } as const
 
 /** The bounce that a final failure is. */
-export function judgeBounce({ enhancedCode, text, stage = 'rcpt' }: ReportedFailure): Feedback {
+export function judgeBounce({ enhancedCode, text, stage = 'rcpt', isPermanent = false }: ReportedFailure): Feedback {
   const inText = findEnhancedCode(text)
   const isVague = enhancedCode === null || isUndefined(enhancedCode)
   const known = isVague ? (inText ?? enhancedCode) : enhancedCode
   const code = codeIn(text) ?? (known?.startsWith('4') ? UNKNOWN_CODE['4'] : UNKNOWN_CODE['5'])
   const precise = known !== null && isUndefined(known) ? null : known
+  if (isPermanent && precise === null && saysNothing(code)) {
+    const evidence = evidenceOf(known, text) || 'The mail service reports a permanent failure.'
+    return { kind: 'bounce', reason: 'hard_bounce', address: 'hard_bounce', evidence }
+  }
   const verdict = judgeFailure({ stage, code, enhancedCode: precise, text, host: '' })
   return { kind: 'bounce', ...classify(verdict, precise), evidence: evidenceOf(known, text) }
+}
+
+/** Codes of 500 to 549 are about commands; those of 550 to 559 about the mail, and those below 500 say that it is for now. */
+function saysNothing(code: number): boolean {
+  return code >= 500 && code < 550
 }
 
 type BounceClass = Pick<Extract<Feedback, { kind: 'bounce' }>, 'reason' | 'address'>

@@ -37,12 +37,12 @@ export const addCoupons = defineOperation({
   path: CouponListPath,
   query: NoFields,
   body: Strict({
-    // `codeFaults` checks the codes, and stops after a hundred invalid ones.
+    // `fromJson` checks the codes: an upload of invalid ones has failed, and alerts of that.
     coupons: Type.Array(Type.String(), { minItems: 1, description: 'Codes of 1 to 128 characters.' }),
   }),
   upload: { bytesMax: UPLOAD_BYTES_MAX, examples: { 'text/csv': 'Coupon Code\nSUMMER-7Q2X\nSUMMER-9KDF\n' } },
   example: { coupons: ['SUMMER-7Q2X', 'SUMMER-9KDF'] },
-  faults: ({ body }) => codeFaults(body?.coupons ?? []),
+  storedFaults: async ({ body }) => codeFaults(body?.coupons ?? []),
   refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: Type.Object({
@@ -76,6 +76,7 @@ export const addCoupons = defineOperation({
   },
 })
 
+/** Stops after a hundred invalid codes. */
 function codeFaults(codes: Partially<readonly string[]>): Fault[] {
   const faults: Fault[] = []
   for (const [index, code] of codes.entries()) {
@@ -91,6 +92,8 @@ type Codes = Pick<CouponSource, 'codes' | 'header'>
 
 function fromJson(coupons: readonly string[]): Codes {
   async function* read() {
+    const faults = codeFaults(coupons)
+    if (faults.length > 0) throw invalidRequest(faults)
     yield coupons.map(toCouponCode)
   }
   return { codes: read(), header: () => null }

@@ -5,26 +5,27 @@ import type { ReadWebhook } from '../../actions/feedback/services/webhook.ts'
 import { readPostmark } from '../../actions/feedback/services/postmark.ts'
 import { readSendGrid } from '../../actions/feedback/services/sendgrid.ts'
 import { readSes } from '../../actions/feedback/services/ses.ts'
+import { AppError } from '../../core/app-error.ts'
 import { openFeedbackKey } from '../../store/workspaces/feedback-keys.ts'
-import { NoFields, OneOf, Strict, WorkspacePath } from '../fields.ts'
+import { NoFields, Strict, Text, WorkspacePath } from '../fields.ts'
 import { BODY_BYTES_MAX, defineOperation } from '../operation.ts'
 import { collect } from './collect-upload.ts'
 import { record } from './record.ts'
 
-const SERVICES = ['ses', 'sendgrid', 'mailgun', 'postmark'] as const
-const READERS: { readonly [service in (typeof SERVICES)[number]]: ReadWebhook } = {
-  ses: readSes,
-  sendgrid: readSendGrid,
-  mailgun: readMailgun,
-  postmark: readPostmark,
-}
+const READERS: ReadonlyMap<string, ReadWebhook> = new Map([
+  ['ses', readSes],
+  ['sendgrid', readSendGrid],
+  ['mailgun', readMailgun],
+  ['postmark', readPostmark],
+])
+const NAMES = [...READERS.keys()].join(', ')
 
 export const receiveFeedback = defineOperation({
   name: 'receive_feedback',
   summary: 'Receive feedback',
   description:
     'The address for the webhooks of a mail service through whose SMTP server messages are sent. The service proves itself by its ' +
-    'signature, with the settings `feedback.*` of the workspace; a wrong one is 401. Bounces, drops and complaints count as those ' +
+    'signature, with the settings `feedback.*` of the workspace; a wrong one is 401, an unknown service 404. Bounces, drops and complaints count as those ' +
     'of Report bounce, and deliveries count too; opens, clicks and delays do not. An event counts if it names the `Message-ID` of ' +
     'a message of this workspace.',
   group: 'Suppressions and feedback',
@@ -33,7 +34,7 @@ export const receiveFeedback = defineOperation({
   requires: 'signature',
   takesAppKey: false,
   limits: ['management_per_minute'],
-  path: Strict({ ...WorkspacePath.properties, service: OneOf(SERVICES, 'The mail service.') }),
+  path: Strict({ ...WorkspacePath.properties, service: Text(1, 32, `The mail service: ${NAMES}.`) }),
   query: NoFields,
   body: null,
   upload: {
@@ -43,6 +44,7 @@ export const receiveFeedback = defineOperation({
       'text/plain': '{"Type":"Notification","TopicArn":"arn:aws:sns:eu-west-1:123456789012:bounces","Message":"{}"}',
     },
   },
+  refusals: ['not_found'],
   successStatus: 200,
   output: Type.Object({
     events: Type.Integer({ description: 'How many events the request had.' }),
@@ -52,7 +54,9 @@ export const receiveFeedback = defineOperation({
   outputExample: { events: 3, counted: 2, ignored: { delayed: 1 } },
   async handle(request, parts) {
     const { workspace, path, header, now } = request
-    const reports = await READERS[path.service]({
+    const read = READERS.get(path.service)
+    if (!read) throw new AppError('not_found', `The path names no mail service. Use one of ${NAMES}.`)
+    const reports = await read({
       body: await collect(request.upload),
       header,
       keyOf: (key) => openFeedbackKey(parts.secretVault, workspace, key),

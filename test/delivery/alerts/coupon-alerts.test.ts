@@ -66,12 +66,19 @@ describeEachStore('Alerts of coupon lists', (kind) => {
     const list = await makeList(workspace, { alert_conditions: { success_alert: true, failure_alert: true } })
     expect(await add(workspace, list, { body: { coupons: ['A', 'B', 'A'] } })).toMatchObject({ status: 200 })
     expect(await add(workspace, list, csv('code\nC\nx;y\nz|z\n'))).toMatchObject({ status: 400 })
-    const [added, failed] = await untilAlerts(list.subscriber, 2)
+    expect(await add(workspace, list, { body: { coupons: ['D', 'E\n\u0001'] } })).toMatchObject({ status: 400 })
+    // Refused before an upload begins.
+    expect(await add(workspace, list, { body: { coupons: ['F', 1] } })).toMatchObject({ status: 400 })
+    const [added, ...others] = await untilAlerts(list.subscriber, 3)
+    const failed = others.find(({ text }) => text?.includes('line 3'))
+    const failedJson = others.find(({ text }) => text?.includes('coupons[1]: '))
     expect(added).toMatchObject({
       subject: `Coupon list ${list.name}: 2 codes added`,
       text: expect.stringContaining('1 code had been in the list already') as string,
     })
     expect(failed?.subject).toBe(`Coupon list ${list.name}: an upload failed`)
+    expect(failedJson?.subject).toBe(failed?.subject)
+    expect(alertsTo(list.subscriber)).toHaveLength(3)
     expect(failed?.text).toMatch(/No codes were added\. 2 lines are not valid codes.*\nline 3: .*\nline 4: /)
   })
 

@@ -155,6 +155,17 @@ describeEachStore('Add coupons (add_coupons)', (kind) => {
     expectRefusal(await calls.addJson(await calls.make(), coupons), 400, 'invalid_request', named)
   })
 
+  it('JSON names invalid codes beside every other fault', async () => {
+    const answer = await calls.call('POST', couponsPath(await calls.make()), {
+      body: { coupons: ['A', ''], list: 'x' },
+    })
+    expectRefusal(answer, 400, 'invalid_request', ['list', 'coupons[1]'])
+    expectRefusal(await calls.addJson(await calls.make(), ['A', 1, '']), 400, 'invalid_request', [
+      'coupons[1]',
+      'coupons[2]',
+    ])
+  })
+
   it('a body with very many faults is refused as fast as others', async () => {
     const answer = await calls.addJson(await calls.make(), Array(200_000).fill(1))
     expect(answer.status).toBe(400)

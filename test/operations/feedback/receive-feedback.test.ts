@@ -2,8 +2,10 @@
 // complaints"). Only Amazon's hosts are replaced.
 import { createHmac, createSign, generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { DEFAULT_SETTINGS } from '../../../src/core/workspace.ts'
 import { SecretVault } from '../../../src/store/secret-vault.ts'
 import { sealFeedbackKey } from '../../../src/store/workspaces/feedback-keys.ts'
+import { saveSettings } from '../../../src/store/workspaces/workspaces.ts'
 import { expectRefusal, startServer, type TestServer, type TestWorkspace } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
 import { messageEventsOf, sendCampaign } from './sent-campaign.ts'
@@ -11,6 +13,8 @@ import { messageEventsOf, sendCampaign } from './sent-campaign.ts'
 const SECRET_KEY = Buffer.alloc(32, 7)
 const TOPIC = 'arn:aws:sns:eu-west-1:123456789012:bounces'
 const CERTIFICATE_URL = 'https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0a1b.pem'
+const NO_CERTIFICATE_URL = CERTIFICATE_URL.replace('0a1b', 'ffff')
+const CERTIFICATE_URLS = [CERTIFICATE_URL, NO_CERTIFICATE_URL]
 const CONFIRM_URL = 'https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription'
 const sendGridKeys = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
 const amazonKeys = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -32,14 +36,15 @@ describeEachStore('receive_feedback', (kind) => {
   let server: TestServer
   let workspace: TestWorkspace
   const fetched: string[] = []
+  const vault = new SecretVault(SECRET_KEY)
 
   beforeAll(async () => {
     const fetchText = async (url: string) => {
       fetched.push(url)
+      if (url === NO_CERTIFICATE_URL) return '<html>Not found</html>'
       return amazonKeys.publicKey.export({ type: 'spki', format: 'pem' })
     }
     server = await startServer(kind, { SECRET_KEY: SECRET_KEY.toString('base64') }, { fetchText })
-    const vault = new SecretVault(SECRET_KEY)
     const seal = (key: Parameters<typeof sealFeedbackKey>[2], text: string) =>
       sealFeedbackKey(vault, 'hooked', key, text)
     const feedbackKeys = {
@@ -48,8 +53,7 @@ describeEachStore('receive_feedback', (kind) => {
         sendGridKeys.publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),
       ),
       mailgun_key: seal('mailgun_key', 'mailgun-secret'),
-      postmark_user: seal('postmark_user', 'post'),
-      postmark_password: seal('postmark_password', 'mark'),
+      postmark_key: seal('postmark_key', 'post:mark'),
       ses_topic: seal('ses_topic', TOPIC),
     }
     workspace = await server.makeWorkspace({ feedbackKeys }, 'hooked')
@@ -123,6 +127,30 @@ describeEachStore('receive_feedback', (kind) => {
       'hard_bounce',
     ],
     [
+      'SendGrid bounce without a code of its own',
+      'sendgrid',
+      (token) =>
+        sendGrid([
+          { event: 'bounce', 'smtp-id': `<${token}@e.com>`, status: '5.0.0', reason: '500 unknown recipient' },
+        ]),
+      { kind: 'bounce', reason: 'hard_bounce' },
+      'hard_bounce',
+    ],
+    [
+      'SendGrid drop of a bounced address',
+      'sendgrid',
+      (token) => sendGrid([{ event: 'dropped', 'smtp-id': `<${token}@e.com>`, reason: 'Bounced Address' }]),
+      { kind: 'bounce', reason: 'hard_bounce' },
+      'hard_bounce',
+    ],
+    [
+      'SendGrid drop of a spammer',
+      'sendgrid',
+      (token) => sendGrid([{ event: 'dropped', 'smtp-id': `<${token}@e.com>`, reason: 'Spam Reporting Address' }]),
+      { kind: 'bounce', reason: 'blocked' },
+      undefined,
+    ],
+    [
       'SendGrid block',
       'sendgrid',
       (token) => sendGrid([{ event: 'bounce', type: 'blocked', 'smtp-id': `<${token}@e.com>`, reason: '550 spam' }]),
@@ -157,6 +185,40 @@ describeEachStore('receive_feedback', (kind) => {
       'hard_bounce',
     ],
     [
+      'Mailgun bounce without a code',
+      'mailgun',
+      (token) => mailgun({ event: 'failed', severity: 'permanent', reason: 'bounce', ...mailgunMail(token) }),
+      { kind: 'bounce', reason: 'hard_bounce' },
+      'hard_bounce',
+    ],
+    [
+      'Mailgun, too old',
+      'mailgun',
+      (token) =>
+        mailgun({
+          event: 'failed',
+          severity: 'permanent',
+          reason: 'old',
+          'delivery-status': { code: 602, message: 'Too old' },
+          ...mailgunMail(token),
+        }),
+      { kind: 'bounce', reason: 'soft_bounce' },
+      undefined,
+    ],
+    [
+      'Mailgun bounce after the delivery',
+      'mailgun',
+      (token) =>
+        mailgun({
+          event: 'failed',
+          severity: 'permanent',
+          'delivery-status': { 'bounce-code': '5.2.2', message: 'full' },
+          ...mailgunMail(token),
+        }),
+      { kind: 'bounce', reason: 'soft_bounce' },
+      undefined,
+    ],
+    [
       'Mailgun complaint',
       'mailgun',
       (token) => mailgun({ event: 'complained', ...mailgunMail(token) }),
@@ -183,6 +245,13 @@ describeEachStore('receive_feedback', (kind) => {
         }),
       { kind: 'bounce', reason: 'soft_bounce' },
       undefined,
+    ],
+    [
+      'Postmark complaint',
+      'postmark',
+      (token) => postmark({ RecordType: 'SpamComplaint', Metadata: { tidings: token } }),
+      { kind: 'complaint' },
+      'complaint',
     ],
     [
       'SES bounce',
@@ -242,6 +311,29 @@ describeEachStore('receive_feedback', (kind) => {
     expect(await suppressionOf('batch-1@example.com')).toBe('hard_bounce')
   })
 
+  it('does not count a failure that is tried again', async () => {
+    const { tokens } = await sendCampaign(server, workspace, ['later@example.com'])
+    const [token = ''] = tokens
+    const delayed = { events: 1, counted: 0, ignored: { delayed: 1 } }
+    const temporary = mailgun({ event: 'failed', severity: 'temporary', ...mailgunMail(token) })
+    expect((await send('mailgun', temporary)).body).toEqual(delayed)
+    const transient = postmark({ RecordType: 'Bounce', Type: 'Transient', Metadata: { tidings: token } })
+    expect((await send('postmark', transient)).body).toEqual(delayed)
+    expect(await suppressionOf('later@example.com')).toBeUndefined()
+  })
+
+  it('takes a key as soon as it is set', async () => {
+    const { id } = await server.makeWorkspace({}, 'rekeyed')
+    for (const password of ['first', 'second']) {
+      const postmark_key = sealFeedbackKey(vault, id, 'postmark_key', `post:${password}`)
+      const settings = { ...DEFAULT_SETTINGS, name: id, feedbackKeys: { postmark_key } }
+      await server.database.write((store) => saveSettings(store, id, settings))
+      const answer = await send('postmark', postmark({ RecordType: 'Open' }, `post:${password}`), id)
+      expect([answer.status, answer.body]).toEqual([200, { events: 1, counted: 0, ignored: { other_event: 1 } }])
+    }
+    expectRefusal(await send('postmark', postmark({}, 'post:first'), id), 401, 'unauthorized')
+  })
+
   describe('is 401', () => {
     const signed = sendGrid([{ event: 'open' }])
     const wrong: [string, string, () => Sent][] = [
@@ -280,6 +372,7 @@ describeEachStore('receive_feedback', (kind) => {
         'ses',
         () => ses({}, { SigningCertURL: 'https://sns.eu-west-1.amazonaws.com/x.pem' }),
       ],
+      ['SES with a certificate that is none', 'ses', () => ses({}, { SigningCertURL: NO_CERTIFICATE_URL })],
       ['SES with a changed message', 'ses', () => ({ ...ses({}), body: ses({}).body.replace('m-1', 'm-2') })],
       [
         'SES with a wrong version',
@@ -290,7 +383,7 @@ describeEachStore('receive_feedback', (kind) => {
     it.each(wrong)('%s', async (_what, service, make) => {
       const before = fetched.length
       expectRefusal(await send(service, make()), 401, 'unauthorized')
-      expect(fetched.slice(before).every((url) => url === CERTIFICATE_URL)).toBe(true)
+      expect(fetched.slice(before).every((url) => CERTIFICATE_URLS.includes(url))).toBe(true)
     })
 
     it.each(['ses', 'sendgrid', 'mailgun', 'postmark'])(
@@ -311,8 +404,8 @@ describeEachStore('receive_feedback', (kind) => {
     expect(fetched).not.toContain('https://evil.example/')
   })
 
-  it('refuses another service, and what is no JSON', async () => {
-    expectRefusal(await send('smoke', postmark({})), 400, 'invalid_request', ['path.service'])
+  it('knows no other service, and refuses what is no JSON', async () => {
+    expectRefusal(await send('smoke', postmark({})), 404, 'not_found')
     expectRefusal(await send('postmark', { ...postmark({}), body: '{' }), 400, 'invalid_request', ['body'])
     expectRefusal(await send('sendgrid', sendGrid([1 as unknown as Event])), 400, 'invalid_request', ['body'])
   })

@@ -17,6 +17,9 @@ import {
 /** Mailgun repeats a request for up to eight hours. Older ones are somebody's who recorded them. */
 const SIGNATURE_AGE_MS_MAX = 12 * 60 * 60 * 1000
 
+/** The reason of a failure that is permanent because Mailgun has tried for hours. The address may work. */
+const GIVEN_UP = 'old'
+
 export const readMailgun: ReadWebhook = async ({ body, keyOf, now }) => {
   const members = readMembers(Buffer.from(body).toString('utf8'))
   const signature = objectIn(members, 'signature')
@@ -52,5 +55,6 @@ function bounceOf(event: Members): Feedback {
   const reason = textIn(event, 'reason')
   if (reason === 'suppress-bounce') return knownBounce('hard_bounce', text)
   if (reason.startsWith('suppress-')) return knownBounce('blocked', text)
-  return judgeBounce({ enhancedCode: findEnhancedCode(textIn(status, 'enhanced-code')), text })
+  const enhancedCode = findEnhancedCode(textIn(status, 'enhanced-code') || textIn(status, 'bounce-code'))
+  return judgeBounce({ enhancedCode, text, isPermanent: reason !== GIVEN_UP })
 }

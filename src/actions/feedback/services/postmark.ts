@@ -17,9 +17,9 @@ const BLOCKED = new Set(['Blocked', 'SpamNotification', 'DMARCPolicy', 'VirusNot
 const NO_BOUNCES = new Set(['Subscribe', 'Unsubscribe', 'AddressChange', 'ChallengeVerification', 'OpenRelayTest'])
 
 export const readPostmark: ReadWebhook = async ({ body, header, keyOf }) => {
-  const [user, password] = [keyOf('postmark_user'), keyOf('postmark_password')]
-  if (user === undefined || password === undefined) throw wrongSignature()
-  const expected = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+  const key = keyOf('postmark_key')
+  if (key === undefined) throw wrongSignature()
+  const expected = `Basic ${Buffer.from(key).toString('base64')}`
   if (!isSame(header('authorization') ?? '', expected)) throw wrongSignature()
   const event = readMembers(Buffer.from(body).toString('utf8'))
   return [{ outcome: outcomeOf(event), tokens: tokensOf(event) }]

@@ -29,11 +29,14 @@ function isSigned(
 
 function outcomeOf(event: Members): Feedback | Ignored {
   const reason = textIn(event, 'reason')
-  switch (textIn(event, 'event')) {
+  const name = textIn(event, 'event')
+  switch (name) {
     case 'bounce':
-    case 'blocked':
+    case 'blocked': {
       if (textIn(event, 'type') === 'blocked') return knownBounce('blocked', reason)
-      return judgeBounce({ enhancedCode: findEnhancedCode(textIn(event, 'status')), text: reason })
+      const enhancedCode = findEnhancedCode(textIn(event, 'status'))
+      return judgeBounce({ enhancedCode, text: reason, isPermanent: name === 'bounce' })
+    }
     case 'dropped':
       return knownBounce(/bounced|invalid/i.test(reason) ? 'hard_bounce' : 'blocked', `SendGrid dropped it: ${reason}`)
     case 'spamreport':

@@ -45,9 +45,24 @@ async function requireSigned(message: Members, { keyOf, fetchText }: WebhookRequ
   if (!url || !CERTIFICATE_PATH.test(url.pathname)) throw wrongSignature()
   const names = textIn(message, 'Type') === 'Notification' ? NOTIFICATION : CONFIRMATION
   const signed = names.flatMap((name) => (Object.hasOwn(message, name) ? `${name}\n${textIn(message, name)}\n` : []))
-  const key = createPublicKey(await fetchText(url.href))
+  const certificate = await fetchText(url.href)
   const signature = Buffer.from(textIn(message, 'Signature'), 'base64')
-  if (!verify(algorithm, Buffer.from(signed.join('')), key, signature)) throw wrongSignature()
+  if (!isSigned(Buffer.from(signed.join('')), { algorithm, certificate, signature })) throw wrongSignature()
+}
+
+interface Proof {
+  readonly algorithm: string
+  /** As it was fetched, so it may be no certificate at all. */
+  readonly certificate: string
+  readonly signature: Uint8Array
+}
+
+function isSigned(signed: Uint8Array, { algorithm, certificate, signature }: Proof): boolean {
+  try {
+    return verify(algorithm, signed, createPublicKey(certificate), signature)
+  } catch {
+    return false
+  }
 }
 
 /** An address of Amazon's own hosts; undefined for any other. */
@@ -91,6 +106,7 @@ function bounceOf(bounce: Members): Feedback {
   const enhancedCode = findEnhancedCode(textIn(recipient, 'status'))
   const text = textIn(recipient, 'diagnosticCode').replace(/^\s*smtp\s*;\s*/i, '')
   if (/suppress/i.test(subtype)) return knownBounce('hard_bounce', text || subtype)
-  if (enhancedCode !== null || text !== '') return judgeBounce({ enhancedCode, text })
-  return knownBounce(type === 'Permanent' ? 'hard_bounce' : 'soft_bounce', `${type} ${subtype}`)
+  const isPermanent = type === 'Permanent'
+  if (enhancedCode !== null || text !== '') return judgeBounce({ enhancedCode, text, isPermanent })
+  return knownBounce(isPermanent ? 'hard_bounce' : 'soft_bounce', `${type} ${subtype}`)
 }
