@@ -74,6 +74,8 @@ export interface RenderedMessage {
   readonly raw: Uint8Array
   readonly envelopeFrom: string
   readonly envelopeTo: string
+  /** The token of the message, which servers return in `Original-Envelope-Id` (RFC 3461). */
+  readonly envid: string
   /** Whether the server must know SMTPUTF8. */
   readonly usesUtf8: boolean
   /** The targets of links that differ between people, by number of the link; kept with the message. */

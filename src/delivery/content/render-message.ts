@@ -25,6 +25,7 @@ export function renderMessage(opened: OpenedLetter, job: PersonalJob): RenderRes
     raw,
     envelopeFrom: returnPathOf(opened.letter, links) ?? from.address,
     envelopeTo: to.address,
+    envid: links.token('bounce'),
     usesUtf8: to.usesUtf8 || from.usesUtf8,
     targets: links.targets(),
   }

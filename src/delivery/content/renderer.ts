@@ -1,5 +1,5 @@
-// Makes messages on a thread of its own, and ends the thread when a template takes too long or too much memory: that message fails,
-// and a new thread makes the others.
+// Makes messages on a thread of its own, and ends the thread when a template takes too long or too much memory. A new thread makes that
+// message once more, alone, because a busy or stopped machine, or other messages, may be to blame; then it fails. The others follow.
 import { Worker } from 'node:worker_threads'
 import { startWithRoom } from '../../runtime/start-with-room.ts'
 import type { Letter, PartsResult, RenderJob, RenderResult } from './render-job.ts'
@@ -28,14 +28,18 @@ interface Pending {
   readonly wantsParts: boolean
   readonly resolve: (result: AnyResult) => void
   readonly reject: (error: Error) => void
+  /** Whether it is made for the second time, alone. */
+  isRepeated: boolean
 }
 
 export class Renderer {
-  /** In the order of their numbers; those on the thread first. */
+  /** In the order of their numbers. */
   readonly #pending = new Map<number, Pending>()
   readonly #waiting: Pending[] = []
   #onThread = 0
   #lastNumber = 0
+  /** The message that is made for the second time; nothing else is on the thread then. */
+  #repeated: Pending | undefined
   #thread: RenderThread | undefined
   #watch: NodeJS.Timeout | undefined
   #isClosed = false
@@ -62,7 +66,7 @@ export class Renderer {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) throw new Error('the renderer was closed')
       if (this.#pending.size >= WAITING_MAX) throw new Error(`more than ${WAITING_MAX} messages wait to be rendered`)
-      const pending = { number: ++this.#lastNumber, job, wantsParts, resolve, reject }
+      const pending = { number: ++this.#lastNumber, job, wantsParts, resolve, reject, isRepeated: false }
       this.#pending.set(pending.number, pending)
       this.#waiting.push(pending)
       this.#fill()
@@ -70,9 +74,10 @@ export class Renderer {
   }
 
   #fill(): void {
-    while (this.#onThread < ON_THREAD_MAX) {
+    while (this.#onThread < ON_THREAD_MAX && !this.#repeated) {
       const next = this.#waiting.shift()
       if (!next) return
+      if (next.isRepeated) this.#repeated = next
       this.#thread ??= this.#start()
       this.#thread.send(next)
       this.#onThread++
@@ -91,8 +96,11 @@ export class Renderer {
   #settle(thread: RenderThread, answer: RenderAnswer): void {
     if (thread !== this.#thread) return
     const pending = this.#pending.get(answer.number)
+    // Liquid looks at the clock too.
+    if (pending && !pending.isRepeated && isTooSlow(answer)) return this.#repeat(pending)
     this.#pending.delete(answer.number)
     this.#onThread--
+    if (pending === this.#repeated) this.#repeated = undefined
     this.#fill()
     this.#restIfIdle()
     if (answer.type === 'rendered') pending?.resolve(answer.result)
@@ -103,8 +111,7 @@ export class Renderer {
     const thread = this.#thread
     const late = thread?.lateWork()
     if (!thread || late === undefined) return
-    void thread.end()
-    this.#failAndGoOn(late, TOO_SLOW)
+    this.#repeatOrFail(late, TOO_SLOW)
   }
 
   /** Called when a thread ended by itself. */
@@ -112,19 +119,32 @@ export class Renderer {
     if (thread !== this.#thread) return
     const work = thread.work()
     if (work === undefined) this.#rejectAll(error)
-    else this.#failAndGoOn(work, TOO_MUCH_MEMORY)
+    else this.#repeatOrFail(work, TOO_MUCH_MEMORY)
   }
 
-  /** The message on which the thread worked fails; a new thread makes the others that this one had. */
-  #failAndGoOn(number: number, problem: string): void {
-    const failed = this.#pending.get(number)
+  #repeatOrFail(number: number, problem: string): void {
+    const pending = this.#pending.get(number)
+    if (pending && !pending.isRepeated) return this.#repeat(pending)
     this.#pending.delete(number)
+    this.#startAnew()
+    pending?.resolve({ isOk: false, problem, missing: [] })
+  }
+
+  #repeat(pending: Pending): void {
+    pending.isRepeated = true
+    this.#startAnew(pending)
+  }
+
+  /** Ends the thread; a new one makes `first`, and then what this one had and what waits. */
+  #startAnew(first?: Pending): void {
+    void this.#thread?.end()
     this.#thread = undefined
     this.#onThread = 0
-    this.#waiting.splice(0, this.#waiting.length, ...this.#pending.values())
+    this.#repeated = undefined
+    const others = [...this.#pending.values()].filter((pending) => pending !== first)
+    this.#waiting.splice(0, this.#waiting.length, ...(first ? [first] : []), ...others)
     this.#fill()
     this.#restIfIdle()
-    failed?.resolve({ isOk: false, problem, missing: [] })
   }
 
   #rejectAll(error: Error): void {
@@ -132,6 +152,7 @@ export class Renderer {
     this.#pending.clear()
     this.#waiting.length = 0
     this.#onThread = 0
+    this.#repeated = undefined
     this.#thread = undefined
     this.#restIfIdle()
     for (const { reject } of all) reject(error)
@@ -142,6 +163,10 @@ export class Renderer {
     clearInterval(this.#watch)
     this.#watch = undefined
   }
+}
+
+function isTooSlow(answer: RenderAnswer): boolean {
+  return answer.type === 'rendered' && !answer.result.isOk && answer.result.problem === TOO_SLOW
 }
 
 /** One thread, and the letters that it has. */

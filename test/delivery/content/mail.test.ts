@@ -147,12 +147,10 @@ describe('DKIM', () => {
     ['Ed25519', 'ed25519', ed25519.privateKey, ed25519.publicKey.export({ type: 'spki', format: 'der' }).subarray(-32)],
   ] as const
 
-  async function verify(raw: Uint8Array, record: string) {
+  async function verify(raw: Uint8Array, record: string, at = 's1._domainkey.shop.example') {
     const { results } = await dkimVerify(Buffer.from(raw), {
       resolver: (name: string) =>
-        name === 's1._domainkey.shop.example'
-          ? Promise.resolve([[record]])
-          : Promise.reject(new Error(`unexpected name ${name}`)),
+        name === at ? Promise.resolve([[record]]) : Promise.reject(new Error(`unexpected name ${name}`)),
     })
     return results[0]
   }
@@ -174,6 +172,24 @@ describe('DKIM', () => {
     expect(result?.signingHeaders?.keys.toLowerCase()).toMatch(/list-unsubscribe.*list-unsubscribe-post/s)
     const changed = Buffer.from(raw).toString('latin1').replace('One-Click', 'Two-Click')
     expect((await verify(Buffer.from(changed, 'latin1'), record))?.status.result).toBe('fail')
+  })
+
+  const label = 'a'.repeat(60)
+  it.each<[string, domain: string, selector: string, longest: number]>([
+    ['of 30 characters', 'news.shop.example', 'tidings-2026a', 76],
+    ['of 31 characters', 'news.shop.example', 'tidings-2026ab', 76],
+    ['that fill a line each', `${'d'.repeat(60)}.example`, `${'s'.repeat(60)}.tidings`, 76],
+    ['as long as names may be', `${label}.${label}.${label}.example`, `${label}.s`, 998],
+  ])('folds its lines for a domain and selector %s', async (_what, domain, selector, longest) => {
+    for (const [, type, privateKey, publicKey] of keys) {
+      const dkim = { domain, selector, privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }) }
+      const raw = rawOf(letterOf('<p>x</p>', { sender: { ...SENDER, dkim } }))
+      const lengths = linesOf(raw).map((line) => line.length)
+      expect(Math.max(...lengths)).toBeLessThanOrEqual(longest)
+      expect(lengths.filter((length) => length > 76).length).toBeLessThanOrEqual(1)
+      const record = `v=DKIM1; k=${type}; p=${publicKey.toString('base64')}`
+      expect((await verify(raw, record, `${selector}._domainkey.${domain}`))?.status.result).toBe('pass')
+    }
   })
 
   it('refuses a key of another type', () => {

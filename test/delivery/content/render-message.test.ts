@@ -43,6 +43,7 @@ describe('values in a message', () => {
       { n: new ExactNumber('12345678901234567890.5') },
       '12345678901234567890.5',
     ],
+    ['the size of an empty list', '{{ a | size }}', { a: [] }, '0'],
     ['zero and false', '{{ a }}{{ b }}', { a: 0, b: false }, '0false'],
     ['a list', '{% for x in a %}{{ x }},{% endfor %}', { a: [1, 2] }, '1,2,'],
     ['escaped', '{{ a }}', { a: `<b title="x" class='y'>&` }, '&lt;b title=&#34;x&#34; class=&#39;y&#39;&gt;&amp;'],
@@ -92,6 +93,12 @@ describe('missing values', () => {
     ['empty text', '{{ a }}', { a: '' }, ['a']],
     ['an empty list', '{{ a }}', { a: [] }, ['a']],
     ['absent in front of a filter', '{{ a | append: "!" }}', {}, ['a']],
+    ['absent in front of arithmetic', '{{ a | times: 2 }}', {}, ['a']],
+    ['an empty list in front of a filter that makes text', '{{ a | join: "," | append: "!" }}', { a: [] }, ['a']],
+    ['the size of an empty list', '{{ a | size }}', { a: [] }, undefined],
+    ['the size of an absent list', '{{ a | size }}', {}, undefined],
+    ['the sum of an empty list', '{{ a | sum }}', { a: [] }, undefined],
+    ['a number made of an attribute', '{{ a | times: 0 }}', { a: 3 }, undefined],
     ['emptied by a filter', '{{ a | remove: "x" }}', { a: 'x' }, ['a']],
     ['a part of an attribute', '{{ user["First Name"] }}{{ a.b }}', { a: {} }, ['user["First Name"]', 'a.b']],
     ['a coupon', '{{Coupons.CouponListName[X]}}', {}, ['Coupons.CouponListName[X]']],
@@ -228,6 +235,7 @@ describe('the envelope', () => {
     const letter = letterOf('x')
     const result = renderMessage(new OpenedLetter(letter), jobOf(letter))
     const [, token = ''] = (result.isOk && /^b\+([\w-]+)@/.exec(result.envelopeFrom)) || []
+    expect(result).toMatchObject({ envid: token })
     expect(readToken(token)).toMatchObject({ purpose: 'bounce', run: 7, message: 3 })
   })
 

@@ -13,7 +13,7 @@ const LINE_LENGTH = 72
 export class DkimSigner {
   readonly #key: KeyObject
   readonly #isEd25519: boolean
-  readonly #tags: string
+  readonly #tags: readonly string[]
 
   /** Throws if the key cannot be read, or is neither RSA nor Ed25519. */
   constructor({ domain, selector, privateKey }: DkimKey) {
@@ -22,14 +22,18 @@ export class DkimSigner {
     if (type !== 'rsa' && type !== 'ed25519') throw new Error(`the key is of the type ${type}, not RSA or Ed25519`)
     this.#isEd25519 = type === 'ed25519'
     const algorithm = this.#isEd25519 ? 'ed25519-sha256' : 'rsa-sha256'
-    this.#tags = `v=1; a=${algorithm}; c=relaxed/relaxed; d=${toWireDomain(domain)}; s=${toWireDomain(selector)};`
+    this.#tags = joinTags([
+      `v=1; a=${algorithm}; c=relaxed/relaxed;`,
+      `d=${toWireDomain(domain)};`,
+      `s=${toWireDomain(selector)};`,
+    ])
   }
 
   /** The header `DKIM-Signature` of a message with these headers, all of which it covers. `body`: with CRLF at line ends. */
   sign(headers: readonly Header[], body: Uint8Array): Header {
     const names = headers.map(([name]) => name)
     const bodyHash = createHash('sha256').update(relaxedBody(body)).digest('base64')
-    const unsigned = [this.#tags, ...foldNames(names), `bh=${bodyHash};`, 'b='].join(`${CRLF} `)
+    const unsigned = [...this.#tags, ...foldNames(names), `bh=${bodyHash};`, 'b='].join(`${CRLF} `)
     const signed = [...headers, ['DKIM-Signature', unsigned] as const].map(relaxedHeader).join(CRLF)
     const signature = this.#signatureOf(Buffer.from(signed)).toString('base64')
     const lines = signature.match(new RegExp(`.{1,${LINE_LENGTH}}`, 'g')) ?? []
@@ -40,6 +44,17 @@ export class DkimSigner {
     if (!this.#isEd25519) return sign('RSA-SHA256', signed, this.#key)
     return sign(null, createHash('sha256').update(signed).digest(), this.#key)
   }
+}
+
+/** Tags on as few lines as hold them. One that is longer than a line cannot be folded. */
+function joinTags(tags: readonly string[]): string[] {
+  const lines: string[] = []
+  for (const tag of tags) {
+    const longer = [lines.at(-1), tag].join(' ')
+    if (lines.length === 0 || longer.length > LINE_LENGTH) lines.push(tag)
+    else lines[lines.length - 1] = longer
+  }
+  return lines
 }
 
 /** `h=` on lines of some names each. */

@@ -75,6 +75,8 @@ type OutputToken = ConstructorParameters<typeof Output>[0]
 class CheckedOutput extends Output {
   readonly #name: string
   readonly #hasDefault: boolean
+  /** Whether it prints how many items or characters there are. */
+  readonly #isSize: boolean
   readonly #escapes: boolean
 
   constructor(token: OutputToken, mode: LiquidMode) {
@@ -83,6 +85,7 @@ class CheckedOutput extends Output {
     const last = filters.at(-1)
     this.#name = nameOf(this)
     this.#hasDefault = filters.some(({ name }) => name === 'default')
+    this.#isSize = filters[0]?.name === 'size'
     this.#escapes = mode === 'html' && !(last && (last.raw || ESCAPING_FILTERS.has(last.name)))
   }
 
@@ -91,8 +94,16 @@ class CheckedOutput extends Output {
     let value: unknown = found
     for (const filter of this.value.filters) value = yield filter.render(value, context)
     const text = toText(value)
-    if (!this.#hasDefault && (isEmpty(found) || text === '')) missingIn(context).add(this.#name)
+    if (!this.#hasDefault && (text === '' || (isEmpty(found) && !this.#isFigure(found, value)))) {
+      missingIn(context).add(this.#name)
+    }
     emitter.write(this.#escapes ? escapeHtml(text) : text)
+  }
+
+  /** An empty list has 0 items, and a sum. Arithmetic with an absent value would print a number that is nobody's. */
+  #isFigure(found: unknown, value: unknown): boolean {
+    const isFigure = typeof value === 'number' || typeof value === 'boolean'
+    return isFigure && (Array.isArray(found) || this.#isSize)
   }
 }
 
