@@ -9,12 +9,11 @@ import { CUSTOMER_ID } from '../../core/users/user.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { findPerson } from '../../store/segments/find-person.ts'
 import { prepareRule } from '../../store/segments/matches.ts'
-import { resolveCondition } from '../../store/segments/resolve-condition.ts'
 import type { Store } from '../../store/store.ts'
 import type { EmailVault } from '../../store/users/email-vault.ts'
 import { findUser, type User } from '../../store/users/users.ts'
 import type { Placement } from '../content/render-preview.ts'
-import { audienceCondition } from '../run/freeze-run.ts'
+import { resolveAudience } from '../start/resolve-audience.ts'
 import type { PreviewedCampaign } from './previewed-campaign.ts'
 
 export interface PersonSearch {
@@ -89,8 +88,7 @@ async function findPlace(
 
 async function isInAudience(store: Store, { delivery }: PreviewedCampaign, { user, search }: Found): Promise<boolean> {
   const { workspace, now } = search
-  const audience = audienceCondition(delivery.settings.audience)
-  const { condition, faults } = await resolveCondition(store, workspace.id, audience, { field: 'delivery.audience' })
+  const { condition, faults } = await resolveAudience(store, workspace.id, delivery.settings.audience)
   if (faults.length > 0) throw invalidRequest([...faults])
   const rule = await prepareRule(store, { workspace, condition, now })
   return holdsFor(rule, await findPerson(store, user, rule))

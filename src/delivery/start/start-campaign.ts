@@ -7,11 +7,13 @@ import { shownStateOf, wrongState, type ShownDelivery } from '../../actions/deli
 import { lockCampaigns, markReported } from '../../store/campaigns/campaigns.ts'
 import { addDeliveryAttachments } from '../../store/delivery/delivery-attachments.ts'
 import { saveDeliveryStart } from '../../store/delivery/deliveries.ts'
+import { lockSegments } from '../../store/segments/segments.ts'
 import { findSender, keepSenders } from '../../store/senders/senders.ts'
 import type { Database, Store } from '../../store/store.ts'
 import { lockTemplates } from '../../store/templates/templates.ts'
 import { CampaignFiles } from '../content/attachments/campaign-files.ts'
 import { pinVariations } from './pin-variations.ts'
+import { resolveAudience } from './resolve-audience.ts'
 import { findStartFaults, findStartWarnings } from './start-faults.ts'
 import type { CheckedPlan, StartPlan, StartSurroundings } from './start-plan.ts'
 
@@ -88,6 +90,7 @@ async function startAsPlanned(
   return database.write(async (store) => {
     await lockCampaigns(store, key.workspaceId)
     await lockTemplates(store, key.workspaceId)
+    await lockSegments(store, key.workspaceId)
     await keepSenders(store)
     const delivered = await requireDelivery(store, key)
     const { campaign, shown } = delivered
@@ -95,6 +98,7 @@ async function startAsPlanned(
     const { sender, settings, variations } = current.plan
     if (shown.stored.state !== 'draft' || campaign.archivedAt !== null) return false
     if (!sender || JSON.stringify(current.plan) !== JSON.stringify(planned)) return false
+    if ((await resolveAudience(store, key.workspaceId, settings.audience)).faults.length > 0) return false
     const { startAt } = settings
     const instant = startAt === null ? null : (resolveStartTime(startAt, surroundings.workspace.timezone) ?? null)
     await markReported(store, campaign.id)

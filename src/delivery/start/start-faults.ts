@@ -1,15 +1,15 @@
 // Finds everything that keeps a campaign from being started, and what people should know before it is ("A campaign with delivery").
 import type { Fault, Warning } from '../../core/app-error.ts'
-import type { AudiencePart, Delivery } from '../../core/delivery/delivery.ts'
+import type { Delivery } from '../../core/delivery/delivery.ts'
 import { resolveStartTime } from '../../core/delivery/start-time.ts'
 import { isLoopbackHost } from '../../core/senders/domain-name.ts'
 import { toIso } from '../../core/time-value.ts'
 import { SecretUnreadable, type SecretVault } from '../../store/secret-vault.ts'
-import { resolveCondition } from '../../store/segments/resolve-condition.ts'
 import { openDkimKey, openPassword } from '../../store/senders/sender-secrets.ts'
 import type { StoredSender } from '../../store/senders/senders.ts'
 import type { Store } from '../../store/store.ts'
 import { findContentFaults } from './content-faults.ts'
+import { findAudienceCampaignFaults, resolveAudience } from './resolve-audience.ts'
 import type { CheckedPlan, StartSurroundings } from './start-plan.ts'
 
 /** Every fault; the caller adds those of `pinVariations`. */
@@ -23,7 +23,8 @@ export async function findStartFaults(
     ...categoryFaults(settings, surroundings),
     ...startTimeFaults(settings, surroundings),
     ...senderFaults(sender, surroundings),
-    ...(await segmentFaults(store, settings, surroundings)),
+    ...(await resolveAudience(store, surroundings.workspace.id, settings.audience)).faults,
+    ...(await findAudienceCampaignFaults(store, surroundings.workspace.id, settings.audience)),
     ...(await findContentFaults(store, { settings, variations, files }, surroundings)),
   ]
 }
@@ -63,16 +64,13 @@ function startTimeFaults({ startAt }: Delivery, { workspace, now }: StartSurroun
 }
 
 function senderFaults(sender: StoredSender | undefined, { publicUrl, secretVault }: StartSurroundings): Fault[] {
-  const field = 'delivery.sender_id'
-  if (!sender) return [{ field, problem: 'is not the id of a sender in the workspace' }]
-  const secret = secretProblem(sender, secretVault)
-  const hasBase = sender.trackingUrl !== null || publicUrl !== undefined
-  return [
-    ...(secret === undefined ? [] : [{ field, problem: secret }]),
-    ...(hasBase
-      ? []
-      : [{ field, problem: 'needs a base of links: set PUBLIC_URL, or the tracking_url of the sender' }]),
+  const problems = [
+    sender ? secretProblem(sender, secretVault) : 'is not the id of a sender in the workspace',
+    (sender?.trackingUrl ?? publicUrl)
+      ? undefined
+      : 'needs a base of links: set PUBLIC_URL, or the tracking_url of the sender',
   ]
+  return problems.flatMap((problem) => (problem === undefined ? [] : [{ field: 'delivery.sender_id', problem }]))
 }
 
 function secretProblem(sender: StoredSender, vault: SecretVault | undefined): string | undefined {
@@ -84,25 +82,4 @@ function secretProblem(sender: StoredSender, vault: SecretVault | undefined): st
     if (!(error instanceof SecretUnreadable)) throw error
     return `is the id of a sender whose secrets cannot be read. ${error.message}`
   }
-}
-
-/** Unknown segments, also inside others, and conditions that are too large with all the segments in them. */
-async function segmentFaults(store: Store, { audience }: Delivery, { workspace }: StartSurroundings): Promise<Fault[]> {
-  const faults: Fault[] = []
-  for (const name of ['include', 'exclude'] as const) {
-    for (const [index, part] of audience[name].entries()) {
-      faults.push(...(await partFaults(store, workspace, { part, field: `delivery.audience.${name}[${index}]` })))
-    }
-  }
-  return faults
-}
-
-async function partFaults(
-  store: Store,
-  { id }: StartSurroundings['workspace'],
-  { part, field }: { readonly part: AudiencePart; readonly field: string },
-): Promise<readonly Fault[]> {
-  if (typeof part !== 'string') return (await resolveCondition(store, id, part, { field })).faults
-  const { faults } = await resolveCondition(store, id, { segment: part }, { field })
-  return faults.map(({ problem }) => ({ field, problem }))
 }

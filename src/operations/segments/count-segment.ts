@@ -36,7 +36,9 @@ export const countSegment = defineOperation({
   successStatus: 200,
   output: Type.Object({
     users: Type.Integer({ description: 'For whom the condition holds.' }),
-    with_address: Type.Integer({ description: 'Of these, those with an email address.' }),
+    with_address: Type.Integer({
+      description: 'Of these, those with an email address and a customer id, without which nobody can be sent to.',
+    }),
     sendable: Type.Integer({
       description:
         'Of these, those who are opted in (`OPTED_IN`, `DOUBLE_OPTED_IN`) and whose address is not suppressed.',

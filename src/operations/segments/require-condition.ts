@@ -1,8 +1,8 @@
 // Checks a condition against the store: whether the segments and campaigns that it names exist.
 import { invalidRequest, type Fault } from '../../core/app-error.ts'
-import { listLeaves, type SegmentCondition } from '../../core/segments/condition.ts'
+import type { SegmentCondition } from '../../core/segments/condition.ts'
 import type { Workspace } from '../../core/workspace.ts'
-import { findCampaignsById } from '../../store/campaigns/campaigns.ts'
+import { findCampaignFaults } from '../../store/segments/campaign-faults.ts'
 import { resolveCondition, type ConditionPlace } from '../../store/segments/resolve-condition.ts'
 import type { Store } from '../../store/store.ts'
 import { toCondition, whereFaults } from './segment-body.ts'
@@ -17,7 +17,7 @@ export async function requireCondition(
   place = WHERE,
 ): Promise<SegmentCondition> {
   const resolved = await resolveCondition(store, workspace.id, condition, place)
-  const faults = [...resolved.faults, ...(await campaignFaults(store, workspace, condition))]
+  const faults = [...resolved.faults, ...(await findCampaignFaults(store, workspace.id, condition, WHERE.field))]
   if (faults.length > 0) throw invalidRequest(faults)
   return resolved.condition
 }
@@ -27,15 +27,5 @@ export async function storedWhereFaults(store: Store, workspace: Workspace, wher
   if (where === undefined || whereFaults(where, workspace).length > 0) return []
   const condition = toCondition(where as Readonly<Record<string, unknown>>)
   const { faults } = await resolveCondition(store, workspace.id, condition, WHERE)
-  return [...faults, ...(await campaignFaults(store, workspace, condition))]
-}
-
-async function campaignFaults(store: Store, workspace: Workspace, condition: SegmentCondition): Promise<Fault[]> {
-  const named = listLeaves(condition, WHERE.field).flatMap(({ path, leaf }) => {
-    return 'campaign' in leaf ? [{ field: `${path}.campaign`, id: leaf.campaign }] : []
-  })
-  const found = await findCampaignsById(store, workspace.id, [...new Set(named.map(({ id }) => id))])
-  const known = new Set(found.map(({ id }) => id))
-  const problem = 'is not the id of a campaign in the workspace'
-  return named.flatMap(({ field, id }) => (known.has(id) ? [] : [{ field, problem }]))
+  return [...faults, ...(await findCampaignFaults(store, workspace.id, condition, WHERE.field))]
 }

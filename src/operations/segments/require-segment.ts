@@ -1,5 +1,5 @@
 // Finds the segment that a request names. An id of another workspace looks like an unknown one ("Unknown id").
-import { AppError, type Fault } from '../../core/app-error.ts'
+import { AppError, invalidRequest, type Fault } from '../../core/app-error.ts'
 import type { SegmentCondition } from '../../core/segments/condition.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { resolveCondition } from '../../store/segments/resolve-condition.ts'
@@ -37,8 +37,8 @@ export interface FoundCondition {
 }
 
 /**
- * The condition that a valid body names. Throws AppError `not_found` if there is no such segment, and `invalid_request` as
- * `requireCondition`. Campaigns that were deleted since a segment was stored are no fault: nobody was sent them.
+ * The condition that a valid body names. Throws AppError `not_found` if there is no such segment, `invalid_request` as
+ * `requireCondition`, and if the segment has become too large by those that it names. Campaigns that were deleted since a segment was stored are no fault: nobody was sent them.
  */
 export async function findNamedCondition(
   store: Store,
@@ -50,5 +50,7 @@ export async function findNamedCondition(
     return { sent, resolved: await requireCondition(store, workspace, sent) }
   }
   const { condition: sent } = await requireSegment(store, workspace, id ?? '')
-  return { sent, resolved: (await resolveCondition(store, workspace.id, sent, { field: 'where' })).condition }
+  const { condition, faults } = await resolveCondition(store, workspace.id, sent, { field: 'segment_id' })
+  if (faults.length > 0) throw invalidRequest(faults)
+  return { sent, resolved: condition }
 }

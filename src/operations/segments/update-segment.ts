@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { lockSegments, saveSegment } from '../../store/segments/segments.ts'
 import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
+import { refuseOutgrown } from './refuse-outgrown.ts'
 import { requireCondition, storedWhereFaults } from './require-condition.ts'
 import { requireSegment } from './require-segment.ts'
 import {
@@ -21,7 +22,8 @@ export const updateSegment = defineOperation({
   summary: 'Update segment',
   description:
     'Changes the fields you send; `where` is replaced as a whole. Campaigns that start later, and segments that name ' +
-    'this one, use the new condition.',
+    'this one, use the new condition. The response is 409 if one of these segments, or the audience of a campaign that ' +
+    'is started and not over, would have more conditions than a segment may have.',
   group: 'Segments',
   method: 'PATCH',
   url: '/core-services/v1/segments/:segment_id',
@@ -37,7 +39,7 @@ export const updateSegment = defineOperation({
   example: { where: { attribute: 'country', operator: 'is', value: 'DE' } },
   faults: ({ workspace, body }) => whereFaults(body?.where, workspace),
   storedFaults: ({ workspace, body }, store) => storedWhereFaults(store, workspace, body?.where),
-  refusals: ['not_found'],
+  refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: SegmentOutput,
   outputExample: {
@@ -53,6 +55,7 @@ export const updateSegment = defineOperation({
       const condition = where ? toCondition(where) : before.condition
       if (where) await requireCondition(store, workspace, condition, { field: 'where', self: before.id })
       const after = { ...before, name, condition, updatedAt: Math.max(now, before.updatedAt) }
+      if (where) await refuseOutgrown(store, before, after)
       await saveSegment(store, after)
       return toSegmentBody(after)
     })

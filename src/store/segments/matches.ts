@@ -66,8 +66,9 @@ export async function sampleMatches(store: Store, slice: MatchSlice, limit: numb
 
 export interface MatchCounts {
   readonly users: number
+  /** With an address and a customer id. */
   readonly withAddress: number
-  /** With an address that is not suppressed, and opted in. */
+  /** Of these, those who are opted in and whose address is not suppressed. */
   readonly sendable: number
   /** As in `Matches`. */
   readonly next: number | undefined
@@ -82,13 +83,23 @@ export async function countMatches(store: Store, slice: MatchSlice): Promise<Mat
     .clearSelect()
     .select(sql.lit(1).as('one'))
     .where('suppression.email_key', '=', emailKey)
-  const isSendable = sql`case when ${emailKey} is null then 0 when ${isOptedIn} and not ${hasRow(suppressed)} then 1 else 0 end`
-  const counted = await matching
-    .select(({ fn }) => [fn.countAll<number>().as('users'), fn.count<number>('user.email_key').as('addresses')])
-    .select(sql<number>`coalesce(sum(${isSendable}), 0)`.as('sendable'))
-    .executeTakeFirstOrThrow()
-  return { users: counted.users, withAddress: counted.addresses, sendable: counted.sendable, next }
+  // As the freeze of a run: facts name people by customer ids, so who has none cannot be sent to either.
+  const isReachable = sql`${emailKey} is not null and ${firstCustomerId(store, USER_ID)} is not null`
+  const isSendable = sql`${isOptedIn} and not ${hasRow(suppressed)}`
+  const reach = sql<Reach>`case when not (${isReachable}) then 'none' when ${isSendable} then 'sendable' else 'address' end`
+  const rows = await matching
+    .select(reach.as('reach'))
+    .select(({ fn }) => fn.countAll<number>().as('users'))
+    .groupBy('reach')
+    .execute()
+  const count = (...wanted: Reach[]) =>
+    rows.reduce((sum, row) => (wanted.includes(row.reach) ? sum + row.users : sum), 0)
+  const sendable = count('sendable')
+  return { users: count('none', 'address', 'sendable'), withAddress: count('address') + sendable, sendable, next }
 }
+
+/** How far a mail could get to a user: not at all, to an address, or to one that it may be sent to. */
+type Reach = 'none' | 'address' | 'sendable'
 
 /** The rule of a condition, with the numbers of the campaigns that it names. */
 export async function prepareRule(store: Store, { workspace, condition, now }: MatchSearch): Promise<Rule> {

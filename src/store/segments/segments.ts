@@ -2,8 +2,10 @@
 import { sql, type Selectable } from 'kysely'
 import { parseJsonText } from '../../core/json/parse-json.ts'
 import type { SegmentCondition } from '../../core/segments/condition.ts'
-import type { DeliveryState } from '../../core/delivery/delivery.ts'
+import { STARTED_STATES } from '../../core/delivery/delivery-changes.ts'
+import type { Delivery, DeliveryState } from '../../core/delivery/delivery.ts'
 import { deliveryRows } from '../delivery/deliveries.ts'
+import { usesOf } from '../delivery/delivery-uses.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
 
@@ -139,6 +141,36 @@ export async function isInAudience(store: Store, { id, workspaceId }: Segment): 
     .where('delivery.state', 'in', NEEDING)
     .where(sql<boolean>`delivery.settings like ${`%"${id}"%`}`)
   return (await naming.limit(1).executeTakeFirst()) !== undefined
+}
+
+/** Audiences that are read at once: each has up to 64 KiB. */
+const AUDIENCES_AT_ONCE = 100
+
+/** The audience of a campaign, with `campaigns.number`. */
+export interface CampaignAudience {
+  readonly campaign: number
+  readonly audience: Delivery['audience']
+}
+
+/** The audiences that name a segment themselves, of campaigns that are started and not over; older campaigns first. */
+export async function* listAudiencesNaming(
+  store: Store,
+  { id, workspaceId }: Pick<Segment, 'id' | 'workspaceId'>,
+): AsyncGenerator<CampaignAudience> {
+  const naming = deliveryRows(store)
+    .select(['delivery.campaign', 'delivery.settings'])
+    .where('delivery.state', 'in', STARTED_STATES)
+    .where('delivery.campaign', 'in', usesOf(store, { workspaceId, kind: 'segment', id }))
+    .orderBy('delivery.campaign')
+    .limit(AUDIENCES_AT_ONCE)
+  for (let after = 0, isLast = false; !isLast;) {
+    const rows = await naming.where('delivery.campaign', '>', after).execute()
+    for (const { campaign, settings } of rows) {
+      yield { campaign, audience: (parseJsonText(settings) as Delivery).audience }
+      after = campaign
+    }
+    isLast = rows.length < AUDIENCES_AT_ONCE
+  }
 }
 
 function segmentsOf({ query }: Store, workspaceId: string) {

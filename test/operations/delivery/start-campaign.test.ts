@@ -4,7 +4,7 @@ import type { WorkspaceSettings } from '../../../src/core/workspace.ts'
 import type { ErrorBody } from '../../../src/http/answers/error-answer.ts'
 import { couponCallsOf } from '../../support/calls/coupon-calls.ts'
 import { TemplateCaller } from '../../support/calls/template-calls.ts'
-import { deliveryCallsOf, type DeliveryCalls } from '../../support/delivery/delivery-calls.ts'
+import { deliveryCallsOf, EVERYBODY, type DeliveryCalls } from '../../support/delivery/delivery-calls.ts'
 import { expectRefusal, startServer, type TestServer } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
 
@@ -45,6 +45,16 @@ describeEachStore('Start campaign (start_campaign)', (kind) => {
       'an unknown segment inside a condition',
       () => ({ audience: { include: [{ all: [{ not: { segment: 'unknown' } }] }] } }),
       'delivery.audience.include[0].all[0].not.segment',
+    ],
+    [
+      'an unknown campaign in a condition',
+      () => ({ audience: { include: [EVERYBODY], exclude: [{ not: { campaign: 'unknown', did: 'sent' } }] } }),
+      'delivery.audience.exclude[0].not.campaign',
+    ],
+    [
+      'parts that have too many conditions together',
+      () => ({ audience: { include: Array.from({ length: 6 }, () => ({ any: Array(50).fill(EVERYBODY) })) } }),
+      'delivery.audience',
     ],
     ['an unknown category', () => ({ category: 'unknown' }), 'delivery.category'],
     ['a start in the past', () => ({ start_at: '2026-05-10T11:59:59Z' }), 'delivery.start_at'],
@@ -124,6 +134,8 @@ describeEachStore('Start campaign (start_campaign)', (kind) => {
       'invalid_request',
       fields.map((field) => `delivery.${field}`),
     )
+    const problems = (answer.body as ErrorBody).error.details?.map(({ problem }) => problem).join()
+    expect(problems).toMatch(/is not the id of a sender.*needs a base of links/)
     expect(await calls.stateOf(id)).toBe('draft')
   })
 

@@ -69,6 +69,13 @@ describeEachStore('People of segments (count_segment, explain_segment)', (kind) 
     expect(body).toEqual({ users: 4, with_address: 3, sendable: 1, sample: ['anna', 'ben', 'cleo', 'eve'] })
   })
 
+  it('counts nobody without a customer id as sendable, as the freeze of a campaign', async () => {
+    const nameless = { kind: 'nameless', email: 'nameless@example.com', crm: 'c-9' }
+    await tracking.apply({ type: 'customer', user_identifiers: { crm: 'c-9' }, attributes: nameless })
+    const where = { attribute: 'kind', operator: 'is', value: 'nameless' }
+    expect((await calls.count({ where })).body).toEqual({ users: 1, with_address: 0, sendable: 0, sample: [] })
+  })
+
   const counts: [who: string, where: object, sample: string[]][] = [
     ['those with an event, also under a merged user', ORDERED, ['anna', 'cleo']],
     ['those with two events', { ...ORDERED, times: { at_least: 2 } }, []],

@@ -2,10 +2,12 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { DeliveryState } from '../../../src/core/delivery/delivery.ts'
+import type { SegmentCondition } from '../../../src/core/segments/condition.ts'
 import { SEGMENTS_MAX, addSegment } from '../../../src/store/segments/segments.ts'
 import { campaignCallsOf } from '../../support/calls/campaign-calls.ts'
+import { deliveryCallsOf } from '../../support/delivery/delivery-calls.ts'
 import { segmentCallsOf, type SegmentBody, type SegmentCalls } from '../../support/calls/segment-calls.ts'
-import { expectRefusal, startServer, type TestServer } from '../../support/server.ts'
+import { expectRefusal, LIMITS_OF_TESTS, startServer, type TestServer } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
 
 const NOON = Date.parse('2026-05-20T12:00:00Z')
@@ -119,6 +121,55 @@ describeEachStore('Segments (create_segment, get_segment, list_segments, update_
     expectRefusal(await calls.patch(first, { where: { segment: first } }), 400, 'invalid_request', ['where.segment'])
     const where = { all: [PLAN, { segment: second }] }
     expectRefusal(await calls.patch(first, { where }), 400, 'invalid_request', ['where.all[1].segment'])
+  })
+
+  /** So many different conditions, of which any must hold. */
+  const manyOf = (count: number) => ({ any: Array.from({ length: count }, (_, value) => ({ ...PLAN, value })) })
+
+  it('a segment does not outgrow segments that name it, also through others', async () => {
+    const changed = await calls.make(PLAN)
+    const large = await calls.make(manyOf(50))
+    const naming = await calls.make({ any: Array.from({ length: 4 }, () => ({ segment: large })) })
+    const { body: outer } = await calls.create({
+      name: 'Outer',
+      where: { all: [{ segment: naming }, { not: { segment: await calls.make({ segment: changed }) } }] },
+    })
+    const refused = await calls.patch(changed, { where: { any: [PLAN, { segment: large }] } })
+    expectRefusal(refused, 409, 'conflict')
+    expect(JSON.stringify(refused.body)).toContain('Outer')
+    expect((await calls.call<SegmentBody>('GET', `/${changed}`)).body.where).toEqual(PLAN)
+    expect((await calls.patch(changed, { where: { segment: large } })).status).toBe(200)
+    expect((await calls.count({ segment_id: outer.segment_id })).status).toBe(200)
+  })
+
+  it('a segment does not outgrow the audience of a campaign that is started', async () => {
+    const as = await server.makeWorkspace({ limits: LIMITS_OF_TESTS })
+    const delivery = deliveryCallsOf(server)
+    calls = segmentCallsOf(server, as)
+    const [changed, large] = [await calls.make(PLAN), await calls.make(manyOf(50))]
+    const audience = {
+      include: [changed, manyOf(50), manyOf(50)],
+      exclude: [large, large, { not: { segment: changed } }],
+    }
+    const id = await delivery.makeDelivered({ audience, start_at: '2026-05-21T00:00:00Z' }, as)
+    expect((await calls.patch(changed, { where: manyOf(27) })).status).toBe(200)
+    await calls.patch(changed, { where: PLAN })
+    expect((await delivery.put(id, 'start', as)).status).toBe(204)
+    const refused = await calls.patch(changed, { where: manyOf(26) })
+    expectRefusal(refused, 409, 'conflict')
+    expect(JSON.stringify(refused.body)).toContain(id)
+    expect((await calls.patch(changed, { where: manyOf(25) })).status).toBe(200)
+  })
+
+  it('a segment that was too large before says so', async () => {
+    const as = await server.makeWorkspace()
+    const fields = { workspaceId: as.id, createdBy: 'a', createdAt: 1, updatedAt: 1 }
+    const large = { any: Array.from({ length: 251 }, () => PLAN) } as SegmentCondition
+    await server.database.write((store) =>
+      addSegment(store, { ...fields, id: `${as.id}-s`, name: 's', condition: large }),
+    )
+    const own = segmentCallsOf(server, as)
+    expectRefusal(await own.count({ segment_id: `${as.id}-s` }), 400, 'invalid_request', ['segment_id'])
   })
 
   it('a segment is deleted once no other segment names it', async () => {
