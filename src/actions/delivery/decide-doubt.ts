@@ -1,12 +1,15 @@
 // What a person decides about messages in doubt: to send them again, or to give them up ("in-doubt").
 import { v7 as newRequestId } from 'uuid'
+import { AppError } from '../../core/app-error.ts'
 import type { DeliveryBody } from '../../core/delivery/delivery-entry.ts'
 import type { LogWriter } from '../../log/event-log.ts'
-import { changeDeliveryState, lockDelivery } from '../../store/delivery/deliveries.ts'
+import { changeDeliveryState, lockDelivery, type StoredDelivery } from '../../store/delivery/deliveries.ts'
 import { listDoubtful, queueDoubtful, type DoubtfulSearch } from '../../store/delivery/doubtful-messages.ts'
 import type { RunMessage } from '../../store/delivery/messages.ts'
 import { findRun, savePhase, type Run } from '../../store/delivery/runs.ts'
-import type { Database } from '../../store/store.ts'
+import { findSenderByNumber, keepSenders } from '../../store/senders/senders.ts'
+import type { Database, Store } from '../../store/store.ts'
+import { findTemplates, lockTemplates } from '../../store/templates/templates.ts'
 import { findShownDelivery, wrongState } from './shown-deliveries.ts'
 
 /** Messages that are changed at once: another writer waits for it. */
@@ -14,7 +17,7 @@ const DOUBTFUL_PER_STEP = 1_000
 
 /**
  * Queues the messages of a run in doubt again, each portion in one transaction in which the campaign runs again. A repeat changes
- * nothing. Throws AppError `conflict` if the campaign was cancelled.
+ * nothing. Throws AppError `conflict` if the campaign was cancelled, or its sender or one of its templates was deleted.
  */
 export async function sendAgain(
   database: Database,
@@ -23,18 +26,32 @@ export async function sendAgain(
 ): Promise<void> {
   for (let queued = DOUBTFUL_PER_STEP; queued === DOUBTFUL_PER_STEP;) {
     queued = await database.write(async (store) => {
+      // In this order, as the start of a campaign does: nobody deletes what it uses before it is running.
+      await lockTemplates(store, run.workspaceId)
+      await keepSenders(store)
       // Before the messages, as the end of a run does.
       await lockDelivery(store, run.campaign)
       const shown = await findShownDelivery(store, run.campaign)
       if (shown?.stored.state === 'cancelled') throw wrongState(shown, 'Its messages cannot be sent again.')
       const count = await queueDoubtful(store, run.number, { numbers, max: DOUBTFUL_PER_STEP })
       if (count === 0) return 0
+      if (shown) await refuseDeleted(store, run, shown.stored)
       await changeDeliveryState(store, run.campaign, { to: 'running', from: ['finished'] })
       if ((await findRun(store, run.number))?.phase === 'finished') await savePhase(store, run.number, 'sending', now)
       return count
     })
     await database.yieldToWriters()
   }
+}
+
+/** Throws AppError `conflict` if something was deleted without which the messages cannot be sent. */
+async function refuseDeleted(store: Store, run: Run, { pinned }: StoredDelivery): Promise<void> {
+  const templates = (pinned ?? []).flatMap(({ template, members }) => [template, ...members])
+  const ids = [...new Set(templates.map(({ externalTemplateId }) => externalTemplateId))]
+  const hasTemplates = (await findTemplates(store, run.workspaceId, ids)).length === ids.length
+  if (hasTemplates && (await findSenderByNumber(store, run.sender))) return
+  const deleted = hasTemplates ? 'The sender of the campaign' : 'A template of the campaign'
+  throw new AppError('conflict', `${deleted} was deleted, so the messages can only be given up.`)
 }
 
 interface GivenUpSources {

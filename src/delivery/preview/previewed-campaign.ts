@@ -1,6 +1,6 @@
 // A campaign as previews and tests look at it, also a draft: with the versions of its templates that are pinned, or would be now.
 import { requireDelivery, type CampaignKey } from '../../actions/delivery/require-delivery.ts'
-import { invalidRequest, type Fault } from '../../core/app-error.ts'
+import { invalidRequest, type AppError } from '../../core/app-error.ts'
 import type { PinnedTemplate, PinnedVariation } from '../../core/delivery/audience/pinned-variation.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import type { StoredCampaign } from '../../store/campaigns/campaigns.ts'
@@ -14,7 +14,9 @@ import { CampaignFiles, toLetterAttachments } from '../content/attachments/campa
 import type { Letter, LetterAttachment } from '../content/render-job.ts'
 import { toCampaignLetter } from '../run/campaign-letter.ts'
 import { loadRunTemplate, type RunTemplate } from '../run/run-letters.ts'
-import { pinVariations } from '../start/pin-variations.ts'
+import { listProblems, toContentFault } from '../start/content-faults.ts'
+import { findPins } from '../start/pin-variations.ts'
+import { NO_LINKS_BASE, UNKNOWN_SENDER } from '../start/start-faults.ts'
 
 export interface PreviewedCampaign {
   readonly campaign: StoredCampaign
@@ -37,19 +39,16 @@ export interface PreviewSurroundings {
 export async function openPreviewed(store: Store, key: CampaignKey): Promise<PreviewedCampaign> {
   const { campaign, shown } = await requireDelivery(store, key)
   const delivery = shown.stored
-  const { settings, pinned, workspaceId } = delivery
+  const { settings, workspaceId } = delivery
   const sender = await findSender(store, workspaceId, settings.senderId)
-  const { variations, faults } = pinned
-    ? { variations: pinned, faults: [] }
-    : await pinVariations(store, workspaceId, settings)
-  const missing = sender ? [] : [{ field: 'delivery.sender_id', problem: 'is not the id of a sender in the workspace' }]
-  if (!sender || faults.length > 0) throw invalidRequest([...missing, ...faults])
+  const { variations, faults } = await findPins(store, delivery)
+  if (!sender || faults.length > 0) throw invalidRequest([...(sender ? [] : [UNKNOWN_SENDER]), ...faults])
   return { campaign, delivery, sender, variations }
 }
 
 /**
  * The letter of a template; its links belong to the run, if there is one, and to nobody in it. Throws AppError `invalid_request` for a
- * template with faults, and where links have no base.
+ * template with faults or that was deleted, and where links have no base.
  */
 export async function openLetter(
   store: Store,
@@ -66,11 +65,12 @@ export async function openLetter(
 ): Promise<Letter> {
   const { workspace, secretVault, publicUrl, attachmentHosts } = surroundings
   const linksBase = sender.trackingUrl ?? publicUrl
-  if (linksBase === undefined) throw invalidRequest([NO_BASE])
+  if (linksBase === undefined) throw invalidRequest([NO_LINKS_BASE])
   const [run] = await listRunsOf(store, campaign.number)
   const content = run?.content ?? { linksBefore: [] }
   const loaded = await loadRunTemplate(store, delivery, { pinned, content })
-  refuseFaults(loaded, pinned)
+  const problems = loaded ? listProblems(loaded.template) : ['the template was deleted']
+  if (!loaded || problems.length > 0) throw contentFaults(problems, pinned)
   const { settings } = delivery
   const shared = toCampaignLetter({
     workspace,
@@ -81,35 +81,31 @@ export async function openLetter(
     linksBase,
     secretVault,
   })
-  const attachments = withFiles ? await findAttachments(store, delivery, { loaded, attachmentHosts }) : []
+  const attachments = withFiles ? await findAttachments(store, delivery, { loaded, pinned, attachmentHosts }) : []
   return { ...shared, template: loaded.template, attachments }
 }
 
-const NO_BASE: Fault = {
-  field: 'delivery.sender_id',
-  problem: 'needs a base of links: set PUBLIC_URL, or the tracking_url of the sender',
+function contentFaults(problems: readonly string[], pinned: PinnedTemplate): AppError {
+  return invalidRequest(problems.map((problem) => toContentFault('delivery.variations', pinned, problem)))
 }
 
-function refuseFaults({ template }: RunTemplate, pinned: PinnedTemplate): void {
-  if (template.faults.length === 0) return
-  const place = `names template ${JSON.stringify(pinned.externalTemplateId)}, version ${pinned.version}`
-  const toFault = ({ field, line, column, problem }: RunTemplate['template']['faults'][number]): Fault => ({
-    field: 'delivery.variations',
-    problem: `${place}: ${field}, line ${line}, column ${column}: ${problem}`,
-  })
-  throw invalidRequest(template.faults.map(toFault))
-}
+/** Shorter than for a start: a test is answered within a minute. */
+const FETCH_TIME_MAX_MS = 15_000
 
 /** A started campaign has its attachments; those of a draft are fetched now. */
 async function findAttachments(
   store: Store,
-  { campaign, pinned }: StoredDelivery,
-  { loaded, attachmentHosts }: { readonly loaded: RunTemplate; readonly attachmentHosts: readonly string[] },
+  { campaign, pinned: isStarted }: StoredDelivery,
+  {
+    loaded,
+    pinned,
+    attachmentHosts,
+  }: { readonly loaded: RunTemplate; readonly pinned: PinnedTemplate; readonly attachmentHosts: readonly string[] },
 ): Promise<LetterAttachment[]> {
   if (loaded.attachments.length === 0) return []
-  if (pinned) return toLetterAttachments(loaded.attachments, await listDeliveryAttachments(store, campaign))
-  const files = new CampaignFiles(attachmentHosts)
+  if (isStarted) return toLetterAttachments(loaded.attachments, await listDeliveryAttachments(store, campaign))
+  const files = new CampaignFiles(attachmentHosts, FETCH_TIME_MAX_MS)
   const problems = await files.fetch(loaded.attachments)
-  if (problems.length > 0) throw invalidRequest(problems.map((problem) => ({ field: 'delivery.variations', problem })))
+  if (problems.length > 0) throw contentFaults(problems, pinned)
   return toLetterAttachments(loaded.attachments, files.list())
 }

@@ -39,13 +39,16 @@ export async function sendTests(
 ): Promise<TestResult[]> {
   const pinned = person?.template ?? previewed.variations[0]?.template
   if (!pinned) throw new Error('the campaign has no variation')
+  const post = new TestPost(toSmtpSettings(previewed.sender, surroundings.secretVault), renderer)
   const letter = await openLetter(store, previewed, { ...surroundings, pinned, withFiles: true })
   const { customerId = 'test', attributes = {}, locale = null } = person ?? {}
   const basis = { letter, customerId, attributes, locale, allowsTracking: false, date: now, isTest: true }
-  const post = new TestPost(toSmtpSettings(previewed.sender, surroundings.secretVault), renderer)
   const results: TestResult[] = []
-  for (const address of to) results.push(await post.send(withoutPerson({ ...basis, to: address })))
-  await post.end()
+  try {
+    for (const address of to) results.push(await post.send(withoutPerson({ ...basis, to: address })))
+  } finally {
+    await post.end()
+  }
   return results
 }
 

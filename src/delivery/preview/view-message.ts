@@ -42,13 +42,16 @@ export interface ViewSources {
   readonly delivery: Pick<DeliveryConfig, 'publicUrl'>
 }
 
-/** Undefined for messages that were not sent, of erased persons, and where a value is missing now that the template needs. */
+/**
+ * Undefined for messages that were not sent, of erased persons, after the template was deleted, and where a value is missing now that
+ * the template needs. The attempt is applied in the log's order, so a message that was just sent may still be `sending`.
+ */
 export async function viewMessage(
   { database, renderer, emailVault, delivery }: ViewSources,
   key: MessageKey,
 ): Promise<{ readonly html: string; readonly contentSecurityPolicy: string } | undefined> {
   const message = await findMessage(database, key)
-  if (!message || (message.state !== 'sent' && message.state !== 'in_doubt')) return undefined
+  if (!message || !mayHaveArrived(message)) return undefined
   const found = await findLetter(database, message, delivery)
   if (!found) return undefined
   const { letter, workspace } = found
@@ -58,6 +61,10 @@ export async function viewMessage(
   const job: RenderJob = { letter, message: key.number, ...person, coupons, date: message.sentAt ?? 0 }
   const result = await renderer.renderParts(job)
   return result.isOk ? { html: result.html, contentSecurityPolicy: CONTENT_SECURITY_POLICY } : undefined
+}
+
+function mayHaveArrived({ state, attemptedAt }: RunMessage): boolean {
+  return state === 'sent' || state === 'in_doubt' || (state === 'sending' && attemptedAt !== null)
 }
 
 /** Its links are counted, as in the mail, but there is no picture: the page is not the mail that was opened. */
@@ -76,11 +83,16 @@ async function findLetter(
   const linksBase = sender?.trackingUrl ?? publicUrl
   if (!sender || linksBase === undefined) return undefined
   const pinned: PinnedTemplate = chooseTemplate(variations, locale)
-  const { template } = await loadRunTemplate(store, delivery, { pinned, content: run.content })
+  const loaded = await loadRunTemplate(store, delivery, { pinned, content: run.content })
+  if (!loaded) return undefined
   const tracking = { ...delivery.settings.tracking, opens: false }
   const settings = { consent: delivery.settings.consent, tracking }
   const shared = { workspace, campaign, settings, sender: unsigned(sender), run: number, linksBase }
-  const letter = { ...toCampaignLetter({ ...shared, secretVault: undefined }), template, attachments: [] }
+  const letter = {
+    ...toCampaignLetter({ ...shared, secretVault: undefined }),
+    template: loaded.template,
+    attachments: [],
+  }
   return { letter, workspace }
 }
 

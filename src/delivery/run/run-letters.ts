@@ -22,7 +22,7 @@ export async function prepareRunContent(
   const links: string[] = []
   for (const pinned of pinnedTemplatesOf(delivery)) {
     const { externalTemplateId, version } = pinned
-    const { template } = await prepare(store, delivery, { pinned, firstLink: links.length + 1 })
+    const { template } = present(pinned, await prepare(store, delivery, { pinned, firstLink: links.length + 1 }))
     linksBefore.push({ externalTemplateId, version, count: links.length })
     links.push(...template.links.map(({ url }) => url))
   }
@@ -37,17 +37,17 @@ export async function loadRunTemplates(
 ): Promise<ReadonlyMap<string, RunTemplate>> {
   const templates = new Map<string, RunTemplate>()
   for (const pinned of pinnedTemplatesOf(delivery)) {
-    templates.set(templateKey(pinned), await loadRunTemplate(store, delivery, { pinned, content }))
+    templates.set(templateKey(pinned), present(pinned, await loadRunTemplate(store, delivery, { pinned, content })))
   }
   return templates
 }
 
-/** One of them. */
+/** One of them; undefined if it was deleted, as it can be once the campaign is over. */
 export async function loadRunTemplate(
   store: Store,
   delivery: Pick<StoredDelivery, 'workspaceId'>,
   { pinned, content }: { readonly pinned: PinnedTemplate; readonly content: RunContent },
-): Promise<RunTemplate> {
+): Promise<RunTemplate | undefined> {
   const before = content.linksBefore.find((one) => templateKey(one) === templateKey(pinned))
   return prepare(store, delivery, { pinned, firstLink: (before?.count ?? 0) + 1 })
 }
@@ -70,10 +70,15 @@ async function prepare(
   store: Store,
   { workspaceId }: Pick<StoredDelivery, 'workspaceId'>,
   { pinned, firstLink }: { readonly pinned: PinnedTemplate; readonly firstLink: number },
-): Promise<RunTemplate> {
+): Promise<RunTemplate | undefined> {
   const [found] = await findTemplateVersions(store, workspaceId, [pinned])
-  // A template cannot be deleted while a campaign that is not over uses it.
-  if (!found) throw new Error(`the template ${templateKey(pinned)} does not exist any more`)
+  if (!found) return undefined
   const { emailContent: html, subject, senderName, attachments } = found.details
   return { template: prepareTemplate({ html, subject, senderName, firstLink }), attachments }
+}
+
+/** A template cannot be deleted while a campaign that is not over uses it. */
+function present(pinned: PinnedTemplate, found: RunTemplate | undefined): RunTemplate {
+  if (!found) throw new Error(`the template ${templateKey(pinned)} does not exist any more`)
+  return found
 }

@@ -1,10 +1,11 @@
 // Checks a sender: its SMTP server, and what its domains say in DNS.
 import { SENDER_CHECKS, type CheckOutcome, type SenderCheck } from '../../core/senders/sender-check.ts'
 import { SecretUnreadable, type SecretVault } from '../../store/secret-vault.ts'
-import { openDkimKey, openPassword } from '../../store/senders/sender-secrets.ts'
+import { openDkimKey } from '../../store/senders/sender-secrets.ts'
 import type { StoredSender } from '../../store/senders/senders.ts'
 import { checkSmtp, type SmtpOutcomes } from '../smtp/check-smtp.ts'
 import { checkDns } from './check-dns.ts'
+import { toSmtpSettings } from './smtp-settings.ts'
 
 /** Every check once, in their order. Ends after half a minute at most. */
 export async function runSenderChecks(sender: StoredSender, vault: SecretVault | undefined): Promise<SenderCheck[]> {
@@ -18,10 +19,10 @@ export async function runSenderChecks(sender: StoredSender, vault: SecretVault |
 
 /** A password that cannot be opened is no reason not to try the connection. */
 async function checkServer(sender: StoredSender, vault: SecretVault | undefined): Promise<SmtpOutcomes> {
-  const password = openOrReason(() => openPassword(vault, sender))
-  if (!(password instanceof Error)) return checkSmtp(sender.smtp, password)
-  const { connection } = await checkSmtp({ ...sender.smtp, username: null }, undefined)
-  return { connection, authentication: { result: 'failed', detail: password.message } }
+  const settings = openOrReason(() => toSmtpSettings(sender, vault))
+  if (!(settings instanceof SecretUnreadable)) return checkSmtp(settings, sender.smtp.username)
+  const { connection } = await checkSmtp(toSmtpSettings({ ...sender, sealedPassword: null }, vault), null)
+  return { connection, authentication: { result: 'failed', detail: settings.message } }
 }
 
 /** What `open` returns, or why the secret cannot be opened. */

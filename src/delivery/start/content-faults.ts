@@ -8,7 +8,8 @@ import type { TemplateVersion } from '../../core/templates/template.ts'
 import { findCouponListsByLabel } from '../../store/coupons/coupon-lists.ts'
 import type { Store } from '../../store/store.ts'
 import { findTemplateVersions } from '../../store/templates/template-versions.ts'
-import { prepareTemplate } from '../content/template/prepare-template.ts'
+import { prepareTemplate, type PreparedTemplate } from '../content/template/prepare-template.ts'
+import { templateKey } from '../run/run-letters.ts'
 import type { CheckedPlan, StartPlan, StartSurroundings } from './start-plan.ts'
 
 /** A template, and the variation that first names it. */
@@ -33,8 +34,7 @@ export async function findContentFaults(
     if (!content) continue
     const { problems, coupons } = readContent(content, plan.settings)
     const attached = await plan.files.fetch(content.details.attachments)
-    for (const problem of [...problems, ...attached])
-      faults.push({ field, problem: `names ${nameOf(template)}: ${problem}` })
+    for (const problem of [...problems, ...attached]) faults.push(toContentFault(field, template, problem))
     for (const label of coupons) if (!labels.has(label)) labels.set(label, field)
     // Reading a megabyte takes some milliseconds, so other requests get in between.
     await setImmediate()
@@ -45,18 +45,23 @@ export async function findContentFaults(
 /** The problems of a template, and the labels of the coupon lists that it names. */
 function readContent({ details }: TemplateVersion, { consent }: Delivery) {
   const { emailContent: html, subject, senderName } = details
-  const { faults, coupons, hasUnsubscribeLink } = prepareTemplate({ html, subject, senderName })
-  const problems = faults.map(
-    ({ field, line, column, problem }) => `${field}, line ${line}, column ${column}: ${problem}`,
-  )
+  const template = prepareTemplate({ html, subject, senderName })
+  const { coupons, hasUnsubscribeLink } = template
+  const problems = listProblems(template)
   const isForbidden = hasUnsubscribeLink && consent === 'transactional'
   return { coupons, problems: isForbidden ? [...problems, UNSUBSCRIBE_PROBLEM] : problems }
 }
 
 const UNSUBSCRIBE_PROBLEM = 'a transactional message must not have an unsubscribe link'
 
-function nameOf({ externalTemplateId, version }: PinnedTemplate): string {
-  return `template ${JSON.stringify(externalTemplateId)}, version ${version}`
+/** The errors in its Liquid, as ends of sentences. */
+export function listProblems({ faults }: Pick<PreparedTemplate, 'faults'>): string[] {
+  return faults.map(({ field, line, column, problem }) => `${field}, line ${line}, column ${column}: ${problem}`)
+}
+
+/** What is wrong with a template that a campaign names at `field`. */
+export function toContentFault(field: string, { externalTemplateId, version }: PinnedTemplate, problem: string): Fault {
+  return { field, problem: `names template ${JSON.stringify(externalTemplateId)}, version ${version}: ${problem}` }
 }
 
 /** Each template version once. */
@@ -65,7 +70,7 @@ function listTemplates({ settings, variations }: Pick<StartPlan, 'settings' | 'v
   for (const { name, template: own, members } of variations) {
     const index = settings.variations.findIndex((variation) => variation.name === name)
     for (const template of [own, ...members]) {
-      const key = nameOf(template)
+      const key = templateKey(template)
       if (!placed.has(key)) {
         placed.set(key, { template, field: `delivery.variations[${index}].external_template_id` })
       }

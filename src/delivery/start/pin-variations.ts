@@ -7,6 +7,7 @@ import {
   type PinnedTemplate,
   type PinnedVariation,
 } from '../../core/delivery/audience/pinned-variation.ts'
+import type { StoredDelivery } from '../../store/delivery/deliveries.ts'
 import type { Store } from '../../store/store.ts'
 import { findTemplates, listGroupLocales, type FoundTemplate } from '../../store/templates/templates.ts'
 
@@ -43,6 +44,14 @@ export async function pinVariations(store: Store, workspaceId: string, { variati
     pinned.push(made)
   }
   return { variations: pinned, faults }
+}
+
+/** The pinned variations of a campaign that was started, else those that would be pinned now. */
+export async function findPins(
+  store: Store,
+  { pinned, workspaceId, settings }: Pick<StoredDelivery, 'pinned' | 'workspaceId' | 'settings'>,
+): Promise<Pins> {
+  return pinned ? { variations: pinned, faults: [] } : pinVariations(store, workspaceId, settings)
 }
 
 function templateFault({ version }: Variation, template: FoundTemplate | undefined, field: string): Fault | undefined {

@@ -29,11 +29,12 @@ export async function startByKey(
   key: CampaignKey,
   surroundings: StartSurroundings,
 ): Promise<readonly Warning[]> {
+  // Fetched once, although others may change meanwhile what is checked.
+  const files = new CampaignFiles(surroundings.attachmentHosts)
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const delivered = await requireDelivery(database, key)
     if (isStarted(delivered.shown)) return []
     const { plan, faults } = await findPlan(database, delivered, surroundings)
-    const files = new CampaignFiles(surroundings.attachmentHosts)
     const found = await findStartFaults(database, { ...plan, files }, surroundings)
     const all = [...archivedFaults(delivered), ...faults, ...found]
     if (all.length > 0) throw invalidRequest(all)

@@ -12,6 +12,15 @@ import { findContentFaults } from './content-faults.ts'
 import { findAudienceCampaignFaults, resolveAudience } from './resolve-audience.ts'
 import type { CheckedPlan, StartSurroundings } from './start-plan.ts'
 
+export const UNKNOWN_SENDER: Fault = {
+  field: 'delivery.sender_id',
+  problem: 'is not the id of a sender in the workspace',
+}
+export const NO_LINKS_BASE: Fault = {
+  field: 'delivery.sender_id',
+  problem: 'needs a base of links: set PUBLIC_URL, or the tracking_url of the sender',
+}
+
 /** Every fault; the caller adds those of `pinVariations`. */
 export async function findStartFaults(
   store: Store,
@@ -64,13 +73,13 @@ function startTimeFaults({ startAt }: Delivery, { workspace, now }: StartSurroun
 }
 
 function senderFaults(sender: StoredSender | undefined, { publicUrl, secretVault }: StartSurroundings): Fault[] {
-  const problems = [
-    sender ? secretProblem(sender, secretVault) : 'is not the id of a sender in the workspace',
-    (sender?.trackingUrl ?? publicUrl)
-      ? undefined
-      : 'needs a base of links: set PUBLIC_URL, or the tracking_url of the sender',
+  const secret = sender && secretProblem(sender, secretVault)
+  const hasBase = (sender?.trackingUrl ?? publicUrl) !== undefined
+  return [
+    ...(sender ? [] : [UNKNOWN_SENDER]),
+    ...(secret === undefined ? [] : [{ field: 'delivery.sender_id', problem: secret }]),
+    ...(hasBase ? [] : [NO_LINKS_BASE]),
   ]
-  return problems.flatMap((problem) => (problem === undefined ? [] : [{ field: 'delivery.sender_id', problem }]))
 }
 
 function secretProblem(sender: StoredSender, vault: SecretVault | undefined): string | undefined {

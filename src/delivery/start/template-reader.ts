@@ -3,6 +3,7 @@ import type { PinnedTemplate } from '../../core/delivery/audience/pinned-variati
 import type { Store } from '../../store/store.ts'
 import { findTemplateVersions } from '../../store/templates/template-versions.ts'
 import { prepareTemplate, type PreparedTemplate } from '../content/template/prepare-template.ts'
+import { templateKey } from '../run/run-letters.ts'
 
 /** What is kept of a template: its content may have a megabyte. */
 type Known = Pick<PreparedTemplate, 'variables' | 'coupons'>
@@ -17,15 +18,15 @@ export class TemplateReader {
     this.workspaceId = workspaceId
   }
 
-  async read({ externalTemplateId, version }: PinnedTemplate): Promise<Known> {
-    const key = JSON.stringify([externalTemplateId, version])
-    const known = this.#known.get(key) ?? (await this.#prepare({ externalTemplateId, version }))
+  async read(template: PinnedTemplate): Promise<Known> {
+    const key = templateKey(template)
+    const known = this.#known.get(key) ?? (await this.#prepare(template))
     this.#known.set(key, known)
     return known
   }
 
-  async #prepare(key: Omit<PinnedTemplate, 'locale'>): Promise<Known> {
-    const [found] = await findTemplateVersions(this.#store, this.workspaceId, [key])
+  async #prepare(template: PinnedTemplate): Promise<Known> {
+    const [found] = await findTemplateVersions(this.#store, this.workspaceId, [template])
     if (!found) return { variables: [], coupons: [] }
     const { emailContent: html, subject, senderName } = found.details
     const { variables, coupons } = prepareTemplate({ html, subject, senderName })

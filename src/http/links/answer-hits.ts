@@ -1,10 +1,9 @@
 // Answers clicks and pictures: leads people on, and records the hit.
 import type { FastifyReply } from 'fastify'
 import { isPersonalTarget, toLocation } from '../../core/links/link-target.ts'
-import { runOnceApplied } from '../../operations/applied-entries.ts'
 import type { Parts } from '../../operations/operation.ts'
 import { findOwnTarget } from '../../store/delivery/linked-messages.ts'
-import { NOTHING_HERE } from '../answers/error-answer.ts'
+import { findOnceApplied } from './find-once-applied.ts'
 import { sendMissing, type Exchange, type LinkContext } from './link-exchange.ts'
 import type { OpenedLink } from './link-reader.ts'
 import { recordHit } from './record-hit.ts'
@@ -33,21 +32,10 @@ async function findLocation(opened: OpenedLink, parts: Parts): Promise<string | 
 }
 
 /** The pipeline stores it with the attempt to send the message, perhaps after a quick reader clicks. */
-async function findPersonalTarget(
-  { run, message, link }: OpenedLink,
-  { database, appliedEntries }: Parts,
-): Promise<string | undefined> {
+async function findPersonalTarget({ run, message, link }: OpenedLink, parts: Parts): Promise<string | undefined> {
   if (message === 0) return undefined
   const key = { run: run.number, number: message }
-  const find = async () => {
-    const target = await findOwnTarget(database, key, link)
-    if (target === undefined) throw NOTHING_HERE
-    return target
-  }
-  return runOnceApplied({ appliedEntries }, find).catch((error: unknown) => {
-    if (error === NOTHING_HERE) return undefined
-    throw error
-  })
+  return findOnceApplied(parts, () => findOwnTarget(parts.database, key, link))
 }
 
 /** Always answers with the picture: mail programs would show a missing one to the reader. */

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { makeToken, type TokenPurpose } from '../../actions/links/link-token.ts'
 import { changeByLink } from '../../core/users/change-by-link.ts'
 import { findCategories } from '../../store/workspaces/workspaces.ts'
+import { findOnceApplied } from './find-once-applied.ts'
 import { decideByLink, findLinkPerson } from './decide-by-link.ts'
 import { readForm, sendMissing, sendPage, type Exchange, type LinkContext } from './link-exchange.ts'
 import type { OpenedLink } from './link-reader.ts'
@@ -75,7 +76,12 @@ export async function changePreferences(
 
 export async function showMessage({ reply, token }: Exchange, context: LinkContext): Promise<FastifyReply> {
   const opened = await context.links.open(token, 'view')
-  const view = opened && (await context.renderMessage?.(opened.run, opened.message))
+  const view = opened && (await findView(opened, context))
   if (!view) return sendMissing(reply)
   return sendPage(reply, view.html, { ...context, policy: view.contentSecurityPolicy })
+}
+
+/** Undefined if there is nothing to show; a test belongs to no message. */
+async function findView({ run, message }: OpenedLink, { renderMessage, parts }: LinkContext) {
+  return renderMessage && message !== 0 ? findOnceApplied(parts, () => renderMessage(run, message)) : undefined
 }

@@ -7,5 +7,5 @@ export interface MessageView {
   readonly contentSecurityPolicy: string
 }
 
-/** Renders a message as it was sent; undefined if it cannot be shown. `message`: 0 in tests. */
+/** Renders a message as it was sent; undefined if it cannot be shown. */
 export type RenderMessage = (run: LinkedRun, message: number) => Promise<MessageView | undefined>

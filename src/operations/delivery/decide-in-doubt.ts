@@ -17,7 +17,8 @@ export const decideInDoubt = defineOperation({
   summary: 'Decide messages in doubt',
   description:
     'Says what becomes of messages `in_doubt`, which the SMTP server may or may not have accepted. `send_again` queues them, ' +
-    'so some people may get the message twice, and the campaign runs again; for a cancelled one the response is 409. ' +
+    'so some people may get the message twice, and the campaign runs again; the response is 409 if it was cancelled, or if its ' +
+    'sender or one of its templates was deleted. ' +
     '`give_up` ends them as `failed` with the reason `in_doubt`. Without `message_ids`, it concerns all of the campaign. ' +
     'Messages that are not in doubt stay as they are, so a repeat changes nothing.',
   group: 'Campaigns',

@@ -1,6 +1,8 @@
 // Estimate campaign: the funnel of a campaign as it would be now. Changes nothing.
 import { Type } from 'typebox'
 import { estimateByKey } from '../../delivery/start/estimate-campaign.ts'
+import { ADDRESSES_MAX } from '../../delivery/start/estimate-tally.ts'
+import { inDigits } from '../../core/in-digits.ts'
 import { GROUPS } from '../../core/campaigns/facts.ts'
 import { CampaignPath } from '../campaigns/campaign-body.ts'
 import { NoFields } from '../fields.ts'
@@ -15,7 +17,7 @@ export const estimateCampaign = defineOperation({
   description:
     'Returns what would happen if the campaign started now, counted over everybody as the start does. Missing values are ' +
     'counted over up to 1,000 people. A missing sender, segment or template is 400. Needs no body. With a million people ' +
-    'it takes a minute.',
+    `it takes a minute; with more than ${inDigits(ADDRESSES_MAX)} addresses the response is 409.`,
   group: 'Campaigns',
   method: 'POST',
   isReadOnly: true,
@@ -34,8 +36,8 @@ export const estimateCampaign = defineOperation({
     groups: Type.Object(Object.fromEntries(GROUPS.map((group) => [group, Count]))),
     removed: Counts('Reason → people.'),
     sendable: Type.Integer({ description: 'Targets without a reason to be removed.' }),
-    variations: Counts('Variation → people, before duplicates are removed.'),
-    locales: Counts('Locale of the template → people, before duplicates are removed.'),
+    variations: Counts('Variation → people; they add up to `sendable`.'),
+    locales: Counts('Locale of the template → people.'),
     checked_people: Type.Integer({ description: 'The people over whom `missing_values` are counted.' }),
     missing_values: Counts('Liquid variable → people who have no value for it.'),
     coupons: Type.Array(Type.Object({ label: Type.String(), needed: Count, available: Count })),

@@ -28,9 +28,9 @@ beforeAll(async () => {
 
 afterAll(() => server.close())
 
-async function fetchAll(paths: readonly string[], hosts = ['localhost']) {
+async function fetchAll(paths: readonly string[], hosts = ['localhost'], signal = new AbortController().signal) {
   const wanted = paths.map((path, index) => ({ name: `file ${index}`, url: path.startsWith('/') ? base + path : path }))
-  return fetchAttachments(wanted, { hosts })
+  return fetchAttachments(wanted, { hosts, signal })
 }
 
 describe('attachments', () => {

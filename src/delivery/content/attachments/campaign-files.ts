@@ -6,19 +6,23 @@ import { ATTACHMENTS_BYTES_MAX, fetchAttachments } from './fetch-attachments.ts'
 
 /** The attachments of all templates of a campaign: as many as its five variations may have without languages. */
 const CAMPAIGN_BYTES_MAX = 5 * ATTACHMENTS_BYTES_MAX
+/** To fetch the attachments of all templates together. */
+const FETCH_TIME_MAX_MS = 60_000
 const TEMPLATE_TOO_LARGE = 'its attachments must have at most 10 MiB in all'
 const CAMPAIGN_TOO_LARGE = 'the attachments of all templates of a campaign must have at most 50 MiB in all'
 
 export class CampaignFiles {
   readonly #hosts: readonly string[]
+  readonly #signal: AbortSignal
   readonly #files = new Map<string, FetchedFile>()
   /** Address → why it was not fetched. */
   readonly #problems = new Map<string, string>()
   #bytes = 0
 
-  /** `hosts`: ATTACHMENT_HOSTS, names that may have any address. */
-  constructor(hosts: readonly string[]) {
+  /** `hosts`: ATTACHMENT_HOSTS, names that may have any address. The time begins now. */
+  constructor(hosts: readonly string[], timeMaxMs = FETCH_TIME_MAX_MS) {
     this.#hosts = hosts
+    this.#signal = AbortSignal.timeout(timeMaxMs)
   }
 
   /** Fetches the attachments of one template. Returns what is wrong with them, as ends of sentences; empty if nothing is. */
@@ -42,7 +46,7 @@ export class CampaignFiles {
 
   async #fetchNew(wanted: readonly Attachment[]): Promise<void> {
     const once = [...new Map(wanted.map((attachment) => [attachment.url, attachment])).values()]
-    const { attachments, faults } = await fetchAttachments(once, { hosts: this.#hosts })
+    const { attachments, faults } = await fetchAttachments(once, { hosts: this.#hosts, signal: this.#signal })
     for (const { url, problem } of faults) this.#problems.set(url, problem)
     const fetched = once.filter(({ url }) => !this.#problems.has(url))
     for (const [index, { url }] of fetched.entries()) {

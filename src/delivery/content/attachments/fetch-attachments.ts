@@ -11,8 +11,6 @@ import { isSpecialAddress } from './special-addresses.ts'
 /** All attachments of a template together. */
 export const ATTACHMENTS_BYTES_MAX = 10 * 1024 * 1024
 const REDIRECTS_MAX = 5
-/** All attachments of a template together. */
-const FETCH_TIME_MAX_MS = 30_000
 const ANY_TYPE = 'application/octet-stream'
 const BYTES_MAX_TEXT = 'The attachments of a template must have at most 10 MiB in all'
 
@@ -29,14 +27,16 @@ export interface FetchedAttachments {
   readonly faults: readonly AttachmentFault[]
 }
 
-/** `hosts`: ATTACHMENT_HOSTS, names that may have any address. Never rejects for what a server does. */
+/**
+ * `hosts`: ATTACHMENT_HOSTS, names that may have any address. Never rejects for what a server does, nor when the signal ends the time:
+ * what is not fetched by then is a fault.
+ */
 export async function fetchAttachments(
   wanted: readonly Attachment[],
-  { hosts }: { readonly hosts: readonly string[] },
+  { hosts, signal }: { readonly hosts: readonly string[]; readonly signal: AbortSignal },
 ): Promise<FetchedAttachments> {
   const attachments: LetterAttachment[] = []
   const faults: AttachmentFault[] = []
-  const signal = AbortSignal.timeout(FETCH_TIME_MAX_MS)
   let room = ATTACHMENTS_BYTES_MAX
   for (const { name, url } of wanted) {
     try {
@@ -56,7 +56,7 @@ interface FetchOptions {
   readonly signal: AbortSignal
 }
 
-const TOO_SLOW = `was not fetched: all attachments of a template must be fetched within ${FETCH_TIME_MAX_MS / 1_000} seconds`
+const TOO_SLOW = 'was not fetched: fetching all attachments takes too long'
 
 /** What is wrong with an attachment, as the end of a sentence. */
 class AttachmentProblem extends Error {}
