@@ -31,14 +31,15 @@ const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: st
   ['CLUSTER_PIPELINES', '2', `Processes that follow the log, 1 to ${PROCESSES_MAX}.`],
   ['LOG_LEVEL', 'warn', 'Diagnostics of all processes, on standard error.'],
   ['PII_KEY', 'none', 'For workspaces with encrypted emails.'],
+  ['PUBLIC_URL', 'the balancer', 'The base of the links in mails.'],
   ['SECRET_KEY', 'none', 'For senders with passwords and private keys.'],
 ]
 
 export const HELP = [
   'Usage: npm run cluster',
   '',
-  'Starts a cluster of Tidings on this machine, for development: HTTP processes behind a small balancer, pipelines, and three',
-  'NATS servers if nats-server is installed. PostgreSQL must be running. Ctrl-C stops everything that it started and removes its data.',
+  'Starts a cluster of Tidings on this machine, for development: HTTP processes behind a small balancer, pipelines, a process that sends',
+  'campaigns, and three NATS servers if nats-server is installed. PostgreSQL must be running. Ctrl-C stops everything that it started and removes its data.',
   'See docs/cluster.md.',
   '',
   ...VARIABLES.map(([name, fallback, meaning]) => `  ${name.padEnd(18)} ${fallback.padEnd(15)} ${meaning}`),
@@ -54,6 +55,8 @@ export interface ClusterSettings {
   readonly log: ClusterLog | undefined
   readonly natsServer: string
   readonly dataDir: string
+  /** Undefined: the address of the balancer. */
+  readonly publicUrl: string | undefined
   readonly httpProcesses: number
   readonly pipelines: number
   /** For every process. */
@@ -80,6 +83,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     log,
     natsServer: text('NATS_SERVER', 'nats-server'),
     dataDir: text('DATA_DIR', './data/cluster'),
+    publicUrl: environment['PUBLIC_URL']?.trim() || undefined,
     httpProcesses: count('CLUSTER_HTTP'),
     pipelines: count('CLUSTER_PIPELINES'),
     logLevel: text('LOG_LEVEL', 'warn'),

@@ -43,21 +43,27 @@ async function start(cluster: RunningCluster, settings: ClusterSettings): Promis
   const databaseUrl = await prepareDatabase(cluster, settings)
   const nats =
     natsServer === undefined ? undefined : await planNatsCluster(natsServer, makeLogFolder(cluster, settings))
-  const environment = { DATABASE_URL: databaseUrl, NATS_URL: nats?.url ?? '', LOG_LEVEL: settings.logLevel }
+  const environment = {
+    DATABASE_URL: databaseUrl,
+    NATS_URL: nats?.url ?? '',
+    LOG_LEVEL: settings.logLevel,
+    PUBLIC_URL: settings.publicUrl ?? balancer.url,
+  }
   const natsServers = nats ? await cluster.startGroup(nats.servers) : []
   // The first command also creates the tables.
   const keys = await createKeys(environment)
   const pipelines = await cluster.startGroup(planProcesses('pipeline', settings.pipelines, environment))
+  const deliveries = await cluster.startGroup(planProcesses('delivery', 1, environment))
   const http = await cluster.startGroup(planProcesses('http', settings.httpProcesses, environment))
   const urls = (await Promise.all(http.map(waitUntilStarted))).filter((url) => url !== null)
-  await Promise.all(pipelines.map(waitUntilStarted))
+  await Promise.all([...pipelines, ...deliveries].map(waitUntilStarted))
   balancer.forwardTo(urls)
   cluster.add(balancer)
   await waitUntilReady(balancer)
   const rows = [
     ['balancer', balancer.url],
     ...http.map((program, index) => toRow(program, urls[index])),
-    ...pipelines.map((program) => toRow(program)),
+    ...[...pipelines, ...deliveries].map((program) => toRow(program)),
     ...natsServers.map((program, index) => toRow(program, nats?.url.split(',')[index])),
     ['database', withoutPassword(databaseUrl)],
   ]

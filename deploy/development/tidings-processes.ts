@@ -16,7 +16,7 @@ export interface WorkspaceKeys {
   readonly reportsKey: string
 }
 
-export type Role = 'http' | 'pipeline'
+export type Role = 'http' | 'pipeline' | 'delivery'
 
 /** `count` processes of one role, each on a free port. */
 export function planProcesses(role: Role, count: number, environment: Environment): readonly ProgramPlan[] {
@@ -28,7 +28,7 @@ export function planProcesses(role: Role, count: number, environment: Environmen
   }))
 }
 
-/** Its address; null for a pipeline. Rejects with the reason of the program if it does not start. */
+/** Its address; null for a process that serves no requests. Rejects with the reason of the program if it does not start. */
 export async function waitUntilStarted({ name, firstLine }: StartedProgram): Promise<string | null> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error(`${name} did not start in time.`)), START_WAIT_MS)

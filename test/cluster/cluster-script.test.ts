@@ -14,7 +14,7 @@ import { basic, start, type Environment, type RunningProgram } from '../support/
 import { until } from '../support/server.ts'
 import { describeOnPostgres, makeLocation, type TestLocation } from '../support/stores.ts'
 
-// Eight programs start while other suites use the machine.
+// Nine programs start while other suites use the machine.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
 const SCRIPT = fileURLToPath(new URL('../../deploy/development/cluster.ts', import.meta.url))
@@ -52,7 +52,7 @@ function describeCluster(log: string, natsServers: number): void {
     await until('it prints how to use it', () => hasEnded(script) || hasPrintedAll(script), START_WAIT_MS)
     const pids = pidsOf(script)
     const nats = Array.from({ length: natsServers }, (_, index) => `nats-${index + 1}`)
-    expect([...pids.keys()]).toEqual(['http-1', 'http-2', 'pipeline-1', 'pipeline-2', ...nats])
+    expect([...pids.keys()]).toEqual(['http-1', 'http-2', 'pipeline-1', 'pipeline-2', 'delivery-1', ...nats])
     await sendEvent(script, 'First')
     process.kill(pids.get('http-1') as number, 'SIGKILL')
     await until('it reports the end', () => /^http-1 \(process \d+\) ended by SIGKILL/m.test(script.output().stderr))
