@@ -28,7 +28,11 @@ beforeAll(async () => {
 
 afterAll(() => server.close())
 
-async function fetchAll(paths: readonly string[], hosts = ['localhost'], signal = new AbortController().signal) {
+async function fetchAll(
+  paths: readonly string[],
+  hosts = ['localhost'],
+  signal: AbortSignal = new AbortController().signal,
+) {
   const wanted = paths.map((path, index) => ({ name: `file ${index}`, url: path.startsWith('/') ? base + path : path }))
   return fetchAttachments(wanted, { hosts, signal })
 }
@@ -68,6 +72,12 @@ describe('attachments', () => {
     const { faults } = await fetchAll(['/plan.pdf'], [])
     expect(faults[0]?.problem).toMatch(/^cannot be fetched: localhost has the address (127\.0\.0\.1|::1), which is not/)
     expect((await fetchAll(['/plan.pdf'], ['LOCALHOST'])).faults).toEqual([])
+  })
+
+  it('are not waited for after their time', async () => {
+    const { faults } = await fetchAll(['/plan.pdf', '/six'], ['localhost'], AbortSignal.abort())
+    const problem = expect.stringContaining('takes too long') as string
+    expect(faults).toMatchObject([{ problem }, { problem }])
   })
 
   it('have at most 10 MiB in all; each that is too much is named', async () => {

@@ -3,10 +3,11 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { CampaignBody } from '../../../src/operations/campaigns/campaign-body.ts'
 import { readMail } from '../../support/mail-sink/read-mail.ts'
 import { startMailSink, type MailSink } from '../../support/mail-sink/mail-sink.ts'
 import { addMailing, addPeople, changeMailing, untilFinished, type Mailing } from '../../support/delivery/mailing.ts'
-import { startServer, until, type TestServer } from '../../support/server.ts'
+import { expectRefusal, startServer, until, type TestServer } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
 
 const BASE = 'http://127.0.0.1:8080'
@@ -106,6 +107,28 @@ describeEachStore('messages that were sent', (kind) => {
       return /"impression":1\b/.test(numbers) && /"click":1\b/.test(numbers)
     })
     server.setClock(undefined)
+  })
+
+  it('are shown in a browser while they are under way, and not after their template was deleted', async () => {
+    await addPeople(server, [{ customer_id: 'slow', email: 'slow-250@example.com' }])
+    sink.mails.clear()
+    const audience = { include: [{ attribute: 'email', operator: 'is', value: 'slow-250@example.com' }] }
+    const template = { email_content: '<a href="{{ view_url }}">View</a>' }
+    const campaign = await addMailing(server, sink, { template, delivery: { audience } })
+    await changeMailing(server, campaign, 'start')
+    const mail = await until('the mail came', () => sink.mails.list()[0])
+    const link = linkIn(readMail(mail.raw).html ?? '', 'v')
+    expect((await fetch(link)).status).toBe(200)
+    await untilFinished(server, campaign)
+    expect((await fetch(link)).status).toBe(200)
+    const path = `/core-services/v1/campaigns/${campaign}`
+    const { body } = await server.call<CampaignBody>('GET', path, { tile: 'reports' })
+    const id = body.delivery?.variations[0]?.external_template_id
+    expect((await server.call('DELETE', `/v1.0/custom-templates/email/${id}`)).status).toBe(204)
+    expect((await fetch(link)).status).toBe(404)
+    const preview = await server.call('POST', `${path}/preview`, { tile: 'reports', body: { customer_id: 'slow' } })
+    expectRefusal(preview, 400, 'invalid_request', ['delivery.variations'])
+    await server.call('DELETE', `/v1/customer/${server.workspace.id}?customer_id=slow`)
   })
 
   it('are shown in a browser as they were sent, without a picture that counts, and without scripts', async () => {

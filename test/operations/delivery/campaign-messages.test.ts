@@ -1,11 +1,14 @@
 // Runs and messages of campaigns, and decisions about those in doubt, through real HTTP, on every store.
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Delivery } from '../../../src/core/delivery/delivery.ts'
 import { MESSAGE_STATES } from '../../../src/core/delivery/message-state.ts'
 import { CUSTOMER_ID } from '../../../src/core/users/user.ts'
 import { addAttempts } from '../../../src/store/delivery/messages.ts'
 import { findUser } from '../../../src/store/users/users.ts'
 import { CAMPAIGNS_PATH } from '../../support/calls/campaign-calls.ts'
 import { MESSAGE_EVENTS, reportCallsOf, reportOf, type ReportCalls } from '../../support/calls/report-calls.ts'
+import { SENDERS_PATH } from '../../support/calls/sender-calls.ts'
+import { TEMPLATES } from '../../support/calls/template-calls.ts'
 import { trackingOf, type Tracking } from '../../support/calls/tracking.ts'
 import { deliveryCallsOf, type DeliveryCalls } from '../../support/delivery/delivery-calls.ts'
 import { fillRun, type FilledMessage, type FilledRun } from '../../support/delivery/filled-run.ts'
@@ -79,6 +82,24 @@ describeEachStore(
     const numbersOf = (answer: Answer<Page>) => answer.body.data.map(({ message_id: id }) => Number(id.split('-')[1]))
     const statesOf = async (id: string) => (await list(id)).body.data.map(({ state }) => state)
     const decide = (id: string, body: object) => calls.call('POST', `${CAMPAIGNS_PATH}/${id}/in-doubt`, { body })
+
+    it('messages are not sent again after their sender or a template was deleted, and can be given up', async () => {
+      const deletions = {
+        sender: ({ senderId }: Delivery) => calls.call('DELETE', `${SENDERS_PATH}/${senderId}`),
+        template: ({ variations: [variation] }: Delivery) =>
+          server.call('DELETE', `${TEMPLATES}/${variation?.externalTemplateId}`),
+      }
+      for (const [what, remove] of Object.entries(deletions)) {
+        const { id, run } = await filled(doubtful(1), { phase: 'finished' })
+        expect((await remove((await calls.storedOf(id)).settings)).status).toBe(204)
+        const refused = await decide(id, { action: 'send_again' })
+        expectRefusal(refused, 409, 'conflict')
+        expect(JSON.stringify(refused.body)).toContain(what)
+        expect([await calls.stateOf(id), await statesOf(id)]).toEqual(['finished', ['in_doubt']])
+        expect((await decide(id, { action: 'give_up', message_ids: [`${run}-1`] })).status).toBe(204)
+        expect(await statesOf(id)).toEqual(['failed'])
+      }
+    })
 
     it('a campaign that has not begun has no run and no message', async () => {
       const id = await calls.makeDelivered()

@@ -1,10 +1,15 @@
 // Previews and test messages of campaigns through real HTTP and SMTP, on every store.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import type { RenderJob } from '../../../src/delivery/content/render-job.ts'
+import { Renderer } from '../../../src/delivery/content/renderer.ts'
+import { openPreviewed } from '../../../src/delivery/preview/previewed-campaign.ts'
+import { sendTests } from '../../../src/delivery/preview/send-tests.ts'
+import { findWorkspace } from '../../../src/store/workspaces/workspaces.ts'
 import { CAMPAIGNS_PATH } from '../../support/calls/campaign-calls.ts'
 import { addMailing, addPeople, readRun } from '../../support/delivery/mailing.ts'
 import { readMail } from '../../support/mail-sink/read-mail.ts'
 import { startMailSink, type MailSink } from '../../support/mail-sink/mail-sink.ts'
-import { expectRefusal, startServer, type TestServer } from '../../support/server.ts'
+import { expectRefusal, startServer, until, type TestServer } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
 
 const TEMPLATE = {
@@ -100,6 +105,29 @@ describeEachStore('Preview campaign (preview_campaign) and Send test messages (t
     const closed = await addMailing(server, sink, { sender: { smtp } })
     expect((await test({ to: ['one@example.com'] }, closed)).body.data).toMatchObject([{ result: 'failed' }])
     expect(sink.mails.count).toBe(0)
+  })
+
+  it('ends its connection if a message cannot be made for want of a thread', async () => {
+    const ended = new (class extends Renderer {
+      override async render(job: RenderJob) {
+        if (sink.mails.count > 0) await this.close()
+        return super.render(job)
+      }
+    })()
+    const { workspace: found } = (await findWorkspace(server.database, server.workspace.id)) ?? {}
+    if (!found) throw new Error('the workspace is missing')
+    const key = { workspaceId: found.id, campaignId: await addMailing(server, sink) }
+    const previewed = await openPreviewed(server.database, key)
+    const surroundings = {
+      workspace: found,
+      secretVault: undefined,
+      publicUrl: 'https://l.example',
+      attachmentHosts: [],
+    }
+    const options = { ...surroundings, to: ['a@b.example', 'c@b.example'], person: undefined, now: 1, renderer: ended }
+    await expect(sendTests(server.database, previewed, options)).rejects.toThrow('closed')
+    expect(sink.mails.count).toBe(1)
+    await until('the connection has ended', () => sink.connections.current === 0)
   })
 
   it('refuses more than ten addresses, and what is none', async () => {

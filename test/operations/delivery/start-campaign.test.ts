@@ -1,11 +1,13 @@
 // What the start of a campaign checks and pins, through real HTTP, on every store.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { WorkspaceSettings } from '../../../src/core/workspace.ts'
 import type { ErrorBody } from '../../../src/http/answers/error-answer.ts'
 import { couponCallsOf } from '../../support/calls/coupon-calls.ts'
 import { TemplateCaller } from '../../support/calls/template-calls.ts'
 import { deliveryCallsOf, EVERYBODY, type DeliveryCalls } from '../../support/delivery/delivery-calls.ts'
-import { expectRefusal, startServer, type TestServer } from '../../support/server.ts'
+import { expectRefusal, startServer, type Answer, type TestServer } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
 
 const NOON = Date.parse('2026-05-10T12:00:00Z')
@@ -18,7 +20,7 @@ describeEachStore('Start campaign (start_campaign)', (kind) => {
   let templates: TemplateCaller
 
   beforeAll(async () => {
-    server = await startServer(kind, {}, { withPipeline: false, withDelivery: false })
+    server = await startServer(kind, { ATTACHMENT_HOSTS: 'localhost' }, { withPipeline: false, withDelivery: false })
     calls = deliveryCallsOf(server)
     templates = new TemplateCaller(server, server.workspace)
   })
@@ -137,6 +139,34 @@ describeEachStore('Start campaign (start_campaign)', (kind) => {
     const problems = (answer.body as ErrorBody).error.details?.map(({ problem }) => problem).join()
     expect(problems).toMatch(/is not the id of a sender.*needs a base of links/)
     expect(await calls.stateOf(id)).toBe('draft')
+  })
+
+  const problemsOf = (answer: Answer<unknown>) => {
+    expectRefusal(answer, 400, 'invalid_request', [TEMPLATE])
+    return (answer.body as ErrorBody).error.details?.map(({ problem }) => problem)
+  }
+
+  it('names an error in Liquid with its line and column', async () => {
+    const [problem] = problemsOf(await start(await withContent('<p>\n  {{ first_name | shout }}</p>'))) ?? []
+    expect(problem).toMatch(/^names template ".+", version 1: email_content, line 2, column 3: /)
+  })
+
+  it('names attachments that are private, missing or too large', async () => {
+    const files = createServer(({ url }, answer) => {
+      if (url === '/large') answer.end(Buffer.alloc(10 * 1024 * 1024 + 1))
+      else answer.writeHead(404).end()
+    })
+    await new Promise<void>((resolve) => files.listen(0, resolve))
+    const { port } = files.address() as AddressInfo
+    const attach = (name: string, host: string) => ({ name, url: `http://${host}:${port}/${name}` })
+    const attachments = [attach('private', '127.0.0.1'), attach('missing', 'localhost'), attach('large', 'localhost')]
+    const id = await calls.addTemplate({}, { attachments })
+    expect(problemsOf(await start({ variations: [variationOf(id)] }))).toEqual([
+      expect.stringContaining('attachment "private": cannot be fetched: 127.0.0.1 is not of the public internet'),
+      expect.stringContaining('attachment "missing": cannot be fetched: the server answered 404'),
+      expect.stringContaining('attachment "large": is too large'),
+    ])
+    files.close()
   })
 
   it('names the status of a coupon list that is not ACTIVE', async () => {

@@ -5,6 +5,7 @@ import { SecretVault } from '../../../src/store/secret-vault.ts'
 import { openDkimKey, openPassword } from '../../../src/store/senders/sender-secrets.ts'
 import { findSender, findSenderByNumber, SENDERS_MAX } from '../../../src/store/senders/senders.ts'
 import { makeDkimKey, SENDER, senderCallsOf } from '../../support/calls/sender-calls.ts'
+import { deliveryCallsOf } from '../../support/delivery/delivery-calls.ts'
 import { expectRefusal, LIMITS_OF_TESTS, startServer, type TestServer } from '../../support/server.ts'
 import { describeEachStore, describeOnPostgres } from '../../support/stores.ts'
 
@@ -250,6 +251,18 @@ describeEachStore('Senders (create_sender, get_sender, list_senders, update_send
     expect(await findSenderByNumber(server.database, number)).toBeUndefined()
     const next = await calls.create(SENDER)
     expect((await stored(next.body.sender_id)).number).toBe(number + 1)
+  })
+
+  it('cannot delete the sender of a campaign that is started and not over', async () => {
+    const campaigns = deliveryCallsOf(server)
+    const { id } = await campaigns.addSender()
+    const campaign = await campaigns.makeDelivered({ sender_id: id, start_at: '2199-01-01T00:00:00Z' })
+    expect((await campaigns.put(campaign, 'start')).status).toBe(204)
+    const refused = await calls.remove(id)
+    expectRefusal(refused, 409, 'conflict')
+    expect(JSON.stringify(refused.body)).toContain(campaign)
+    await campaigns.put(campaign, 'cancel')
+    expect((await calls.remove(id)).status).toBe(204)
   })
 
   it('cannot delete the sender of alerts', async () => {
