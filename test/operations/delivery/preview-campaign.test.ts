@@ -127,7 +127,7 @@ describeEachStore('Preview campaign (preview_campaign) and Send test messages (t
     const options = { ...surroundings, to: ['a@b.example', 'c@b.example'], person: undefined, now: 1, renderer: ended }
     await expect(sendTests(server.database, previewed, options)).rejects.toThrow('closed')
     expect(sink.mails.count).toBe(1)
-    await until('the connection has ended', () => sink.connections.current === 0)
+    await until('the connection has ended', () => sink.connections.current === 0, 5_000)
   })
 
   it('refuses more than ten addresses, and what is none', async () => {
