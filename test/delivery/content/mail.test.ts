@@ -99,6 +99,17 @@ describe('a message', () => {
     expect(values['list-unsubscribe']).toMatch(/^<https:\/\/mail\.shop\.example\/u\/[\w-]+>$/)
   })
 
+  it('names its token to Postmark, and to no other service', async () => {
+    const headerThrough = async (smtpHost: string) => {
+      const { headers } = await PostalMime.parse(rawOf(letterOf('x', { sender: { ...SENDER, smtpHost } })))
+      const valueOf = (name: string) => headers.find(({ key }) => key === name)?.value
+      return { metadata: valueOf('x-pm-metadata-tidings'), id: valueOf('message-id') }
+    }
+    const { metadata, id } = await headerThrough('smtp.postmarkapp.com')
+    expect(id).toBe(`<${metadata}@shop.example>`)
+    expect((await headerThrough('smtp.shop.example')).metadata).toBeUndefined()
+  })
+
   it.each([
     ['a subject', { subject: 'x\r\nBcc: thief@evil.example\r\n\r\nbody' }],
     ['a sender name', { senderName: 'x\r\nBcc: thief@evil.example' }],

@@ -165,6 +165,20 @@ describeEachStore('report_bounce', (kind) => {
     })
   })
 
+  it('counts for a message that was tried and is deferred, and not for one that is queued', async () => {
+    const { run, tokens } = await sendCampaign(server, server.workspace, ['queued@example.com', 'deferred@example.com'])
+    const change = (number: number, changes: object) =>
+      server.database.write(({ query }) =>
+        query.updateTable('messages').set(changes).where('run', '=', run).where('number', '=', number).execute(),
+      )
+    await change(1, { state: 'queued', sent_at: null, first_tried_at: null })
+    await change(2, { state: 'deferred', sent_at: null })
+    expect((await send(postfixDsn(tokens[0] as string))).body).toEqual({ counted: false, reason: 'not_sent' })
+    expect(await suppressionOf('queued@example.com')).toBeUndefined()
+    expect((await send(postfixDsn(tokens[1] as string))).body).toMatchObject({ counted: true, reason: 'hard_bounce' })
+    expect(await messageEventsOf(server, `customer-${run}-2`, 1)).toMatchObject([{ kind: 'bounce', time: SENT_AT }])
+  })
+
   it('does not count in another workspace', async () => {
     const { tokens } = await sendCampaign(server, server.workspace, ['mine@example.com'])
     const { body } = await send(postfixDsn(tokens[0] as string), await server.makeWorkspace())
