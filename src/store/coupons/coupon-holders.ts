@@ -1,6 +1,6 @@
 // Queries over held coupons, messages, runs and campaigns: who has a code ("Coupons").
 import { campaignsOf } from '../campaigns/campaigns.ts'
-import { messageRows } from '../delivery/messages.ts'
+import { ERASED_USER, messageRows } from '../delivery/messages.ts'
 import { runRows } from '../delivery/runs.ts'
 import type { Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
@@ -47,6 +47,7 @@ export async function findHeldByUser(
   return findHeldOfList(store, listNumber, messages)
 }
 
+/** Erased persons are left out. */
 async function findCustomers(store: Store, held: readonly HeldCoupon[]): Promise<Map<string, string>> {
   const keys = held.map(({ run, message }) => ({ run, message }))
   const rows = await messageRows(store)
@@ -54,6 +55,7 @@ async function findCustomers(store: Store, held: readonly HeldCoupon[]): Promise
       join.onRef('message.run', '=', 'wanted.run').onRef('message.number', '=', 'wanted.message'),
     )
     .select(['wanted.run', 'wanted.message', 'message.customer_id'])
+    .where('message.user_id', '!=', ERASED_USER)
     .execute()
   return new Map(rows.map(({ customer_id, ...key }) => [keyOf(key), customer_id]))
 }

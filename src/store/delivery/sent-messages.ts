@@ -1,6 +1,6 @@
 // Finds the messages that feedback is about: to whom they were sent, for which campaign, and when.
 import type { Store } from '../store.ts'
-import { messageRows } from './messages.ts'
+import { ERASED_USER, messageRows } from './messages.ts'
 import { runRows } from './runs.ts'
 
 /** `runs.number` and `messages.number`. */
@@ -18,7 +18,7 @@ export interface SentMessage extends MessageNumbers {
   readonly at: number | null
 }
 
-/** Those of the messages that the workspace has. */
+/** Those of the messages that the workspace has. Messages of erased persons are left out. */
 export async function findSentMessages(
   store: Store,
   workspaceId: string,
@@ -33,6 +33,7 @@ export async function findSentMessages(
     .innerJoin(runs.as('run'), 'run.number', 'message.run')
     .select(['message.run', 'message.number', 'message.customer_id', 'message.email_key', 'run.campaign'])
     .select(['message.sent_at', 'message.first_tried_at'])
+    .where('message.user_id', '!=', ERASED_USER)
     .execute()
   return rows.map((row) => ({
     run: row.run,

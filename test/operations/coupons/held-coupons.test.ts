@@ -116,6 +116,29 @@ describeEachStore('Codes that messages have (list_coupons, delete_coupons, fetch
     expect((await list(id, '?customer_id=ann')).data).toMatchObject([{ code: 'A', holder: holderOf('ann', 1) }])
   })
 
+  it('are listed without a holder once the person is erased', async () => {
+    const body = { type: 'customer', customer_id: 'eve', attributes: {} }
+    await server.call('POST', `/v1/customer/${server.workspace.id}`, { body })
+    const eve = await until('the user exists', () => {
+      return findUserId(server.database, server.workspace.id, { name: 'customer_id', value: 'eve' })
+    })
+    await addMessages([{ number: 4, user_id: eve, customer_id: 'eve' }])
+    const id = await calls.make()
+    await calls.addJson(id, ['A'])
+    const { number } = await calls.stored(id)
+    await server.database.write(async (store) => {
+      await holdCoupons(store, { run: RUN, at: AT, wanted: [{ message: 4, listNumbers: [number] }] })
+      await issueCoupons(store, RUN, [4])
+    })
+    const erased = await until('the person is erased', async () => {
+      const answer = await server.call('DELETE', `/v1/customer/${server.workspace.id}?customer_id=eve`)
+      return answer.status !== 503 && answer
+    })
+    expect(erased.status).toBe(200)
+    const holder = { customer_id: null, campaign_id: campaignId, message_id: `${RUN}-4` }
+    expect((await list(id)).data).toMatchObject([{ code: 'A', state: 'issued', holder }])
+  })
+
   it('are listed by the person who has them, in the pages of a list', async () => {
     const { id } = await makeHeld()
     expect(statesOf(await list(id, '?customer_id=bob'))).toEqual(['B issued', 'C issued'])

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeToken } from '../../../src/actions/links/link-token.ts'
 import { findWorkspace } from '../../../src/store/workspaces/workspaces.ts'
 import { preferenceCalls } from '../../support/calls/preference-calls.ts'
-import { expectRefusal, startServer, type TestServer, type TestWorkspace } from '../../support/server.ts'
+import { expectRefusal, startServer, until, type TestServer, type TestWorkspace } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
 import {
   autoReply,
@@ -177,6 +177,28 @@ describeEachStore('report_bounce', (kind) => {
     expect(await suppressionOf('queued@example.com')).toBeUndefined()
     expect((await send(postfixDsn(tokens[1] as string))).body).toMatchObject({ counted: true, reason: 'hard_bounce' })
     expect(await messageEventsOf(server, `customer-${run}-2`, 1)).toMatchObject([{ kind: 'bounce', time: SENT_AT }])
+  })
+
+  it('of an erased person is of an unknown message, and creates nobody', async () => {
+    const workspace = await server.makeWorkspace()
+    const { run, tokens } = await sendCampaign(server, workspace, ['gone@example.com', 'here@example.com'])
+    const erased = await until('the person is erased', async () => {
+      const path = `/v1/customer/${workspace.id}?customer_id=customer-${run}-1`
+      const answer = await server.call('DELETE', path, { as: workspace })
+      return answer.status !== 503 && answer
+    })
+    expect(erased.status).toBe(200)
+    for (const mail of [postfixDsn(tokens[0] as string), feedbackReport(tokens[0] as string)]) {
+      expect((await send(mail, workspace)).body).toEqual({ counted: false, reason: 'unknown_message' })
+    }
+    // A fact that comes later shows that everything before it was applied.
+    expect((await send(postfixDsn(tokens[1] as string), workspace)).body).toMatchObject({ counted: true })
+    await messageEventsOf(server, `customer-${run}-2`, 1)
+    const { query } = server.database
+    const users = query.selectFrom('users').select('customer_id').where('workspace_id', '=', workspace.id)
+    expect(await users.execute()).toEqual([{ customer_id: `customer-${run}-2` }])
+    const suppressed = query.selectFrom('suppressions').select('email_key').where('workspace_id', '=', workspace.id)
+    expect(await suppressed.execute()).toEqual([{ email_key: 'here@example.com' }])
   })
 
   it('does not count in another workspace', async () => {
