@@ -7,12 +7,12 @@ import { EVENTS_PER_ENTRY_MAX, eventsOf, type Action, type TrackedEvent } from '
 import {
   membershipsOf,
   messageEventsOf,
-  type Member,
-  type MessageReport,
+  type AudienceBody,
+  type MessageEventsBody,
   type ReportedMembership,
   type ReportedMessage,
 } from '../core/campaigns/report.ts'
-import { factsOf, type DeliveryBody } from '../core/delivery/delivery-entry.ts'
+import { factsOf, messagesToldIn, type DeliveryBody, type ToldMessage } from '../core/delivery/delivery-entry.ts'
 import { unsubscribeFact, type HitsBody, type LinkHit, type LinkOptInBody } from '../core/links/link-entry.ts'
 import { messageOf } from '../core/thrown.ts'
 import { effectiveAttributes } from '../core/users/user-attributes.ts'
@@ -103,6 +103,8 @@ export interface ReportEntry extends EntryBasis {
   readonly messages: readonly ReportedMessage[]
   /** Customer id → its subject. */
   readonly subjectOf: ReadonlyMap<string, Subject>
+  /** Empty in reports of clients. */
+  readonly told: readonly ToldMessage[]
   /** What delivery told of messages, besides the facts. */
   readonly delivery?: DeliveryBody
   /** Its fact counts only if it changes the person's preferences. */
@@ -245,14 +247,6 @@ interface EventsBody {
   readonly actions: readonly Action[]
 }
 
-interface AudienceBody {
-  readonly members: readonly Member[]
-}
-
-interface MessageEventsBody {
-  readonly events: readonly MessageReport[]
-}
-
 interface UserBody {
   readonly attributes?: Readonly<Record<string, unknown>> | null
 }
@@ -268,20 +262,28 @@ function readEvents(entry: LogEntry, body: EventsBody, subject: Subject, { timez
   return { kind: 'track_events', entry, subjects: [subject], deviceId, events }
 }
 
-function readAudience(entry: LogEntry, { members }: AudienceBody, settings: WorkspaceSettings): ReportEntry {
+function readAudience(entry: LogEntry, { run, members }: AudienceBody, settings: WorkspaceSettings): ReportEntry {
   const campaign = campaignOf(entry)
   requireNumbers(members)
   const memberships = membershipsOf(members, { campaign, timezone: settings.timezone })
   const subjectOf = readSubjects(entry, memberships, settings)
-  return { kind: 'svc_audience', entry, subjects: [...subjectOf.values()], memberships, messages: [], subjectOf }
+  const subjects = [...subjectOf.values()]
+  const told = messagesToldIn(run, members)
+  return { kind: 'svc_audience', entry, subjects, memberships, messages: [], subjectOf, told }
 }
 
-function readMessageEvents(entry: LogEntry, { events }: MessageEventsBody, settings: WorkspaceSettings): ReportEntry {
+function readMessageEvents(
+  entry: LogEntry,
+  { run, events }: MessageEventsBody,
+  settings: WorkspaceSettings,
+): ReportEntry {
   const campaign = campaignOf(entry)
   requireNumbers(events)
   const messages = messageEventsOf(events, { campaign, timezone: settings.timezone })
   const subjectOf = readSubjects(entry, messages, settings)
-  return { kind: 'svc_message_events', entry, subjects: [...subjectOf.values()], memberships: [], messages, subjectOf }
+  const subjects = [...subjectOf.values()]
+  const told = messagesToldIn(run, events)
+  return { kind: 'svc_message_events', entry, subjects, memberships: [], messages, subjectOf, told }
 }
 
 function readDelivery(entry: LogEntry, body: DeliveryBody, settings: WorkspaceSettings): ReportEntry {
@@ -290,7 +292,8 @@ function readDelivery(entry: LogEntry, body: DeliveryBody, settings: WorkspaceSe
   const { memberships, messages } = factsOf(body, campaign)
   const subjectOf = readSubjects(entry, [...memberships, ...messages], settings)
   const subjects = [...subjectOf.values()]
-  return { kind: 'svc_delivery', entry, subjects, memberships, messages, subjectOf, delivery: body }
+  const told = messagesToldIn(body.run, body.events)
+  return { kind: 'svc_delivery', entry, subjects, memberships, messages, subjectOf, told, delivery: body }
 }
 
 function readHits(entry: LogEntry, { hits }: HitsBody): HitsEntry {
@@ -301,8 +304,10 @@ function readHits(entry: LogEntry, { hits }: HitsBody): HitsEntry {
 function readOptIn(entry: LogEntry, body: LinkOptInBody, settings: WorkspaceSettings): ReportEntry {
   const messages = [unsubscribeFact(body, { campaign: campaignOf(entry), time: entry.receivedAt })]
   const subjectOf = readSubjects(entry, messages, settings)
+  const subjects = [...subjectOf.values()]
+  const told = messagesToldIn(body.run, [body])
   const optIn = { body, activeCategories: new Set(settings.categories) }
-  return { kind: 'svc_opt_in', entry, subjects: [...subjectOf.values()], memberships: [], messages, subjectOf, optIn }
+  return { kind: 'svc_opt_in', entry, subjects, memberships: [], messages, subjectOf, told, optIn }
 }
 
 function campaignOf({ context: { campaign } }: LogEntry): number {

@@ -1,13 +1,16 @@
 // What the log tells of messages reaches the right person on every store: merged people keep theirs, and erased ones stay erased.
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { eraseMessages } from '../../src/actions/delivery/erase-messages.ts'
+import { recordFeedback } from '../../src/actions/feedback/record-feedback.ts'
 import type { DeliveryBody, DeliveryOutcome } from '../../src/core/delivery/delivery-entry.ts'
+import type { Workspace } from '../../src/core/workspace.ts'
 import { CUSTOMER_ID } from '../../src/core/users/user.ts'
 import { erasePerson } from '../../src/statistics/deletions/erase-person.ts'
 import { findMessage } from '../../src/store/delivery/linked-messages.ts'
 import { ERASED_USER } from '../../src/store/delivery/messages.ts'
 import { findRun } from '../../src/store/delivery/runs.ts'
 import { findUser, findUserId, type User } from '../../src/store/users/users.ts'
+import { findWorkspace } from '../../src/store/workspaces/workspaces.ts'
 import { listFactsOf, storeRun, type SentRun } from '../support/calls/link-calls.ts'
 import { NOW, openPipelineBench, type PipelineBench } from '../support/pipeline-bench.ts'
 import { describeEachStore } from '../support/stores.ts'
@@ -92,5 +95,29 @@ describeEachStore('Messages in the pipeline', (kind) => {
     expect(facts.map(({ messageId }) => messageId)).toEqual([`${run.number}-2`])
     const texts = await bench.database.query.selectFrom('message_attempts').select(['message', 'text']).execute()
     expect(texts.filter((one) => one.message === 1 && one.text !== '')).toEqual([])
+  })
+
+  it('bring nobody back by feedback that the log was told just before an erasure', async () => {
+    const { database, log } = bench
+    await database.write(({ query }) => query.updateTable('messages').set({ sent_at: NOW }).execute())
+    const { workspace } = (await findWorkspace(database, bench.workspaceId)) as { workspace: Workspace }
+    const outcome = { kind: 'bounce', reason: 'hard_bounce', address: 'hard_bounce', evidence: 'gone' } as const
+    const reports = [1, 2].map((number) => ({ outcome, tokens: [run.tokenOf('bounce', number)] }))
+    const request = { workspace, requestId: 'feedback', now: NOW, ip: '192.0.2.1' }
+    await recordFeedback(reports, request, { database, log, waitUntilApplied: async () => {}, receiptClock: () => NOW })
+    await erase('c1')
+    await bench.follow()
+    expect(await idOf('c1')).toBeUndefined()
+    const facts = await listFactsOf(database, run.campaign)
+    expect(facts).toMatchObject([{ kind: 'bounce', messageId: `${run.number}-2` }])
+  })
+
+  it('leave reports of clients as they are: one of an erased person makes a new user', async () => {
+    await erase('c1')
+    const event = { customer_id: 'c1', platform: 'EMAIL', kind: 'click', time: NOW, message_id: `${run.number}-1` }
+    await bench.append({ kind: 'svc_message_events', body: { events: [event] }, context: { campaign: run.campaign } })
+    await bench.follow()
+    expect(await idOf('c1')).toBeDefined()
+    expect(await listFactsOf(bench.database, run.campaign)).toMatchObject([{ kind: 'click' }])
   })
 })

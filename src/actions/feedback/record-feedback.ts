@@ -161,13 +161,14 @@ function toSuppression(
   return { ...toAddress(one, emails), workspaceId: workspace.id, reason, since: now }
 }
 
-/** Appends the message events, one entry for each campaign. */
+/** Appends the message events, one entry for each run. With the run, the pipeline leaves out who was erased meanwhile. */
 async function tell(
   counted: readonly Counted[],
   { workspace, requestId }: FeedbackRequest,
   { log, receiptClock }: FeedbackParts,
 ): Promise<void> {
-  for (const [campaign, some] of Map.groupBy(counted, ({ message }) => message.campaign)) {
+  for (const [run, some] of Map.groupBy(counted, ({ message }) => message.run)) {
+    const { campaign } = (some[0] as Counted).message
     await log.append({
       kind: 'svc_message_events',
       workspaceId: workspace.id,
@@ -176,7 +177,7 @@ async function tell(
       context: { campaign },
       events: some.length,
       partitionKey: requestId,
-      body: Buffer.from(JSON.stringify({ events: some.map(toMessageReport) })),
+      body: Buffer.from(JSON.stringify({ run, events: some.map(toMessageReport) })),
     })
   }
 }

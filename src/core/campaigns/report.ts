@@ -41,6 +41,21 @@ export interface MessageReport {
   readonly reason?: string
 }
 
+/**
+ * The body of an entry `svc_audience`. With a run (`runs.number`), Tidings itself tells it, and each member has a message
+ * (`messages.number`); the schemas of requests know neither.
+ */
+export interface AudienceBody {
+  readonly run?: number
+  readonly members: readonly (Member & { readonly message?: number })[]
+}
+
+/** The body of an entry `svc_message_events`. With a run, Tidings itself tells it, and the message ids are those of the run. */
+export interface MessageEventsBody {
+  readonly run?: number
+  readonly events: readonly MessageReport[]
+}
+
 /** A membership before its customer id is resolved to a number. */
 export interface ReportedMembership extends Omit<Membership, 'customer'> {
   readonly customerId: string

@@ -82,6 +82,30 @@ export function factsOf(
   return { memberships, messages }
 }
 
+/** A message of a run that an entry tells of, and the customer id of its person there. */
+export interface ToldMessage {
+  readonly run: number
+  /** `messages.number`. */
+  readonly number: number
+  readonly customerId: string
+}
+
+/** An item of an entry, which names its message by the number or by the id on the wire. */
+interface ToldItem {
+  readonly customer_id: string
+  readonly message?: number
+  readonly message_id?: string
+}
+
+/** The messages that items tell of. None without a run: then a client has reported them. */
+export function messagesToldIn(run: number | undefined, items: readonly ToldItem[]): ToldMessage[] {
+  if (run === undefined) return []
+  return items.flatMap(({ customer_id: customerId, message, message_id }) => {
+    const number = message ?? parseMessageId(message_id ?? '')?.message
+    return number === undefined ? [] : [{ run, number, customerId }]
+  })
+}
+
 /** The id of a message on the wire, and in its facts. */
 export function messageIdOfRun(run: number, message: number): string {
   return `${run}-${message}`

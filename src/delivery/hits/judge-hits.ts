@@ -124,7 +124,7 @@ async function tellSome({ database, log, clock }: JudgingParts): Promise<boolean
   const reports = Map.groupBy(await toReports(database, hits), ({ run }) => run)
   for (const [run, own] of reports) {
     const campaign = runs.get(run)
-    if (campaign) await appendReports(log, { campaign, events: own.map(({ report }) => report), now: clock() })
+    if (campaign) await appendReports(log, { campaign, run, events: own.map(({ report }) => report), now: clock() })
   }
   const ids = hits.map(({ id }) => id)
   await database.write((store) => markHitsTold(store, ids))
@@ -165,9 +165,15 @@ async function appendReports(
   log: JudgingParts['log'],
   {
     campaign: { workspaceId, campaign },
+    run,
     events,
     now,
-  }: { readonly campaign: LinkedCampaign; readonly events: readonly MessageReport[]; readonly now: number },
+  }: {
+    readonly campaign: LinkedCampaign
+    readonly run: number
+    readonly events: readonly MessageReport[]
+    readonly now: number
+  },
 ): Promise<void> {
   const requestId = newEntryId()
   await log.append({
@@ -176,7 +182,8 @@ async function appendReports(
     requestId,
     receivedAt: now,
     context: { campaign },
-    body: Buffer.from(JSON.stringify({ events })),
+    // With the run, the pipeline leaves out who was erased meanwhile.
+    body: Buffer.from(JSON.stringify({ run, events })),
     events: events.length,
     partitionKey: requestId,
   })

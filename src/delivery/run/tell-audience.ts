@@ -28,7 +28,10 @@ export async function tellSlice({ database, log }: DeliveryParts, lease: SenderL
       requestId: newRequestId(),
       receivedAt: 0,
       context: { campaign },
-      body: Buffer.from(JSON.stringify({ members: messages.map((message) => toMember(message, evaluatedAt)) })),
+      // The numbers of the messages show the pipeline who was erased meanwhile.
+      body: Buffer.from(
+        JSON.stringify({ run: run.number, members: messages.map((one) => toMember(one, evaluatedAt)) }),
+      ),
       events: messages.length,
       partitionKey: partitionKeyOf(campaign),
     })
@@ -40,8 +43,9 @@ export async function tellSlice({ database, log }: DeliveryParts, lease: SenderL
   })
 }
 
-function toMember({ customerId, group, variation, locale, state, reason }: RunMessage, evaluatedAt: number) {
+function toMember({ number, customerId, group, variation, locale, state, reason }: RunMessage, evaluatedAt: number) {
   return {
+    message: number,
     customer_id: customerId,
     group,
     platform: EMAIL_PLATFORM,

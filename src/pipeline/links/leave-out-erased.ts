@@ -1,52 +1,44 @@
-// Leaves out what links in messages and delivery tell of persons who were erased. Otherwise resolving their customer ids would create
-// them again. No person is erased while a batch is applied: both hold a lock (`lockTables`).
-import type { DeliveryBody, DeliveryEvent } from '../../core/delivery/delivery-entry.ts'
+// Leaves out what Tidings itself tells of persons who were erased after it was told: audiences, delivery, hits, feedback and decisions by
+// links. Otherwise resolving their customer ids would create them again. Reports of clients stay as they are. No person is erased while
+// a batch is applied: both hold a lock (`lockTables`).
+import type { DeliveryEvent, ToldMessage } from '../../core/delivery/delivery-entry.ts'
 import { findMessageOwners } from '../../store/delivery/linked-messages.ts'
 import type { MessageKey } from '../../store/delivery/messages.ts'
 import type { Store } from '../../store/store.ts'
-import type { Batch, ReadEntry, ReportEntry } from '../batch.ts'
+import { isReport, type Batch, type ReadEntry, type ReportEntry } from '../batch.ts'
 
 /** The batch without the facts of those persons. Their messages still get their states, which tell nothing of them. */
 export async function leaveOutErased(store: Store, batch: Batch): Promise<Batch> {
+  const told = new Map(batch.entries.flatMap(toldIn).map((message) => [textOf(message), message]))
   // Nearly all batches are of events, and look at nothing further.
-  if (!batch.entries.some(({ kind }) => kind === 'svc_opt_in' || kind === 'svc_delivery')) return batch
-  const keys = new Map(batch.entries.flatMap(keysOf).map((key) => [textOf(key), key]))
-  const owners = await findMessageOwners(store, [...keys.values()])
+  if (told.size === 0) return batch
+  const owners = await findMessageOwners(store, [...told.values()])
   const living = new Set(owners.flatMap((owner) => (owner.userId === undefined ? [] : [textOf(owner)])))
   const entries = batch.entries.map((read) => {
-    const isLiving = keysOf(read).every((key) => living.has(textOf(key)))
-    return isLiving || (read.kind !== 'svc_opt_in' && read.kind !== 'svc_delivery') ? read : withoutErased(read, living)
+    const gone = toldIn(read).filter((message) => !living.has(textOf(message)))
+    return gone.length > 0 && isReport(read) ? withoutErased(read, gone) : read
   })
   return { ...batch, entries }
 }
 
-/** The messages that an entry tells of. */
-function keysOf(read: ReadEntry): MessageKey[] {
-  if (read.kind === 'svc_opt_in' && read.optIn) {
-    const { run, message } = read.optIn.body
-    return [{ run, number: message }]
-  }
-  if (read.kind !== 'svc_delivery' || !read.delivery) return []
-  const { run, events } = read.delivery
-  return events.map(({ message }) => ({ run, number: message }))
+function toldIn(read: ReadEntry): readonly ToldMessage[] {
+  return isReport(read) ? read.told : []
 }
 
 function textOf({ run, number }: MessageKey): string {
   return `${run}-${number}`
 }
 
-/** `living`: the messages whose persons exist. */
-function withoutErased(read: ReportEntry, living: ReadonlySet<string>): ReportEntry {
-  const { kind, entry, delivery } = read
-  if (!delivery) return { kind, entry, subjects: [], memberships: [], messages: [], subjectOf: new Map() }
-  const isErased = ({ message }: DeliveryEvent) => !living.has(textOf({ run: delivery.run, number: message }))
-  const gone = new Set(delivery.events.filter(isErased).map(({ customer_id }) => customer_id))
-  const stays = ({ customerId }: { readonly customerId: string }) => !gone.has(customerId)
-  const subjectOf = new Map([...read.subjectOf].filter(([customerId]) => !gone.has(customerId)))
-  const body: DeliveryBody = {
-    ...delivery,
-    events: delivery.events.map((event) => (isErased(event) ? onlyState(event) : event)),
-  }
+/** `gone`: the messages of the entry whose persons do not exist. A decision of such a person changes nothing. */
+function withoutErased(
+  { kind, entry, told, delivery, ...read }: ReportEntry,
+  gone: readonly ToldMessage[],
+): ReportEntry {
+  const customers = new Set(gone.map(({ customerId }) => customerId))
+  const numbers = new Set(gone.map(({ number }) => number))
+  const stays = ({ customerId }: { readonly customerId: string }) => !customers.has(customerId)
+  const subjectOf = new Map([...read.subjectOf].filter(([customerId]) => !customers.has(customerId)))
+  const toKept = (event: DeliveryEvent) => (numbers.has(event.message) ? onlyState(event) : event)
   return {
     kind,
     entry,
@@ -54,7 +46,8 @@ function withoutErased(read: ReportEntry, living: ReadonlySet<string>): ReportEn
     memberships: read.memberships.filter(stays),
     messages: read.messages.filter(stays),
     subjectOf,
-    delivery: body,
+    told: told.filter(stays),
+    ...(delivery && { delivery: { ...delivery, events: delivery.events.map(toKept) } }),
   }
 }
 

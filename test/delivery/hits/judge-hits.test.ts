@@ -4,6 +4,7 @@ import type { LinkHit } from '../../../src/core/links/link-entry.ts'
 import { judgeDueHits, type Judging } from '../../../src/delivery/hits/judge-hits.ts'
 import { MachineNetworks } from '../../../src/delivery/hits/machine-networks.ts'
 import { listClicks, markHitsTold, forgetHits } from '../../../src/store/delivery/message-hits.ts'
+import { eraseMessages } from '../../../src/actions/delivery/erase-messages.ts'
 import { erasePerson } from '../../../src/statistics/deletions/erase-person.ts'
 import { CUSTOMER_ID } from '../../../src/core/users/user.ts'
 import { findUser, type User } from '../../../src/store/users/users.ts'
@@ -205,12 +206,17 @@ describeEachStore('Judging hits', (kind) => {
     expect(await verdicts()).toEqual(['person'])
   })
 
-  it('tells nothing of an erased person, who stays erased', async () => {
+  it.each(['before', 'after'])('counts nothing of a person who is erased %s it tells the log', async (when) => {
     await receive(hit(), hit({ message: 2 }))
     const person = { name: CUSTOMER_ID, value: 'c1' }
     const user = (await findUser(bench.database, bench.workspaceId, person)) as User
-    await bench.database.write((store) => erasePerson(store, user, { by: 'key:data', now: NOW }))
-    await judgeAt(NOW + 60_000)
+    now = NOW + 60_000
+    if (when === 'after') await judgeDueHits(options)
+    await bench.database.write(async (store) => {
+      await eraseMessages(store, user)
+      await erasePerson(store, user, { by: 'key:data', now: NOW })
+    })
+    await judgeAt(now)
     expect(await facts()).toEqual([`click ${run.number}-2 0`])
     expect(await findUser(bench.database, bench.workspaceId, person)).toBeUndefined()
   })
