@@ -2,7 +2,7 @@
 // coupons. Claims of one workspace wait for each other, so that two campaigns in one second cannot both pass a frequency cap.
 import { shownAttributes } from '../../actions/email-protection.ts'
 import { findActiveListsByLabel } from '../../actions/coupons/active-coupon-lists.ts'
-import { holdCoupons } from '../../actions/coupons/hold-coupons.ts'
+import { holdCoupons, releaseCoupons } from '../../actions/coupons/hold-coupons.ts'
 import { findRefusals } from '../../actions/delivery/place-people.ts'
 import { calendarDate } from '../../core/coupons/coupon-list.ts'
 import type { RemovalReason } from '../../core/delivery/message-state.ts'
@@ -10,13 +10,14 @@ import { EMAIL } from '../../core/users/user-attributes.ts'
 import { NOTHING_SET } from '../../core/users/preference.ts'
 import { pauseDelivery } from '../../store/delivery/deliveries.ts'
 import { listMessagesOfUsers, listMessagesTo } from '../../store/delivery/frozen-messages.ts'
+import { findSurvivors } from '../../store/delivery/linked-messages.ts'
 import { claimMessages, listDueMessages } from '../../store/delivery/message-claims.ts'
-import type { AddressedMessage, RunMessage } from '../../store/delivery/messages.ts'
+import { moveMessages, type AddressedMessage, type RunMessage } from '../../store/delivery/messages.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { Store } from '../../store/store.ts'
 import type { EmailVault } from '../../store/users/email-vault.ts'
 import { findPreferences } from '../../store/users/preferences.ts'
-import { findUsers, userRows, type User } from '../../store/users/users.ts'
+import { findUsers, type User } from '../../store/users/users.ts'
 import type { OpenRun } from './open-run.ts'
 
 /** A message whose turn has come, with everything that it needs. */
@@ -55,15 +56,16 @@ export async function claimBlock(store: Store, lease: SenderLease, options: Clai
   if (run.isCapped) await store.lock(`frequency caps ${workspace.id}`)
   const due = await listDueMessages(store, run.number, { now, max })
   const turns = await checkTurns(store, due, options)
-  const claimed = await holdFor(store, turns, options)
-  await claimMessages(
-    store,
-    { run: run.number, claim },
-    claimed.map(({ message, removal, emailKey }) => {
-      return { number: message.number, emailKey, claimedAt: removal ? null : now }
-    }),
-  )
-  return claimed
+  const ready = await holdFor(store, turns, options)
+  const claims = ready.map(({ message, removal, emailKey }) => {
+    return { number: message.number, emailKey, claimedAt: removal ? null : now }
+  })
+  const claimed = new Set(await claimMessages(store, { run: run.number, claim }, claims))
+  const isClaimed = ({ message }: Turn) => claimed.has(message.number)
+  // Erased in the meantime, together with their persons.
+  const gone = ready.filter((turn) => !isClaimed(turn)).map(({ message }) => message.number)
+  if (gone.length > 0) await releaseCoupons(store, run.number, gone)
+  return ready.filter(isClaimed)
 }
 
 interface Turn extends ClaimedMessage {
@@ -81,7 +83,7 @@ const NOBODY: Omit<Turn, 'message' | 'claim'> = {
   allowsTracking: false,
 }
 
-/** Each message whose user is there. Users who are being merged are there at the next turn. */
+/** Each message whose user is there. Those of users who were merged get their turn next time, as messages of the user who stayed. */
 async function checkTurns(store: Store, due: readonly RunMessage[], options: ClaimOptions): Promise<Turn[]> {
   const { open, emailVault, claim, now } = options
   const { workspace, delivery, run } = open
@@ -91,14 +93,14 @@ async function checkTurns(store: Store, due: readonly RunMessage[], options: Cla
   const refusals = await findRefusals(store, { workspace, delivery: delivery.settings, now }, people)
   const preferences = await findPreferences(store, userIds)
   const others = await findOthers(store, run.number, people)
-  const known = await findKnownUsers(
+  const merged = await takeFromMerged(
     store,
     userIds.filter((id) => !users.has(id)),
   )
   const turns: Turn[] = []
   for (const message of due) {
     const user = users.get(message.userId)
-    if (!user && !known.has(message.userId)) turns.push({ ...NOBODY, message, claim })
+    if (!user && !merged.has(message.userId)) turns.push({ ...NOBODY, message, claim })
     if (!user) continue
     const emailKey = user.emailKey ?? ''
     const removal =
@@ -114,11 +116,12 @@ async function checkTurns(store: Store, due: readonly RunMessage[], options: Cla
   return turns
 }
 
-/** Those of the users who were not erased, merged ones too. */
-async function findKnownUsers(store: Store, ids: readonly number[]): Promise<ReadonlySet<number>> {
-  if (ids.length === 0) return new Set()
-  const rows = await userRows(store).select('user.id').where('user.id', 'in', ids).execute()
-  return new Set(rows.map(({ id }) => id))
+/** Gives the messages of those users who were merged to the users who stayed. Returns the merged ones; the others were erased. */
+async function takeFromMerged(store: Store, ids: readonly number[]): Promise<ReadonlyMap<number, number>> {
+  const survivors = await findSurvivors(store, ids)
+  const merges = [...survivors].map(([from, into]) => ({ from, into }))
+  await moveMessages(store, merges)
+  return survivors
 }
 
 function readUser(user: User, { workspace }: OpenRun, emailVault: EmailVault | undefined) {

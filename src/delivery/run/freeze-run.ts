@@ -5,8 +5,10 @@ import type { AudiencePart, Delivery } from '../../core/delivery/delivery.ts'
 import { chooseDuplicates } from '../../core/delivery/audience/duplicates.ts'
 import type { SegmentCondition } from '../../core/segments/condition.ts'
 import { listMessagesTo, listSharedAddresses, removeQueued } from '../../store/delivery/frozen-messages.ts'
+import { findSurvivors } from '../../store/delivery/linked-messages.ts'
 import { addMessages, findLastNumber, type FrozenMessage } from '../../store/delivery/messages.ts'
 import { saveFrozenSlice, savePhase } from '../../store/delivery/runs.ts'
+import { lockTables } from '../../store/entries/lock-tables.ts'
 import { listMatches, type Match } from '../../store/segments/matches.ts'
 import { resolveCondition } from '../../store/segments/resolve-condition.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
@@ -33,13 +35,16 @@ export async function freezeSlice(database: Database, lease: SenderLease, open: 
   const withoutAddress = people.length - candidates.length
   await database.write(async (store) => {
     await requireSenderLease(store, lease)
+    // Nobody is erased or merged until the messages are there, so none is left to a person who is gone.
+    await lockTables(store)
+    const present = await findPresent(store, messages)
     // People may have been erased meanwhile, so the audience may be smaller than the last number.
     const last = await findLastNumber(store, number)
     await addMessages(
       store,
-      messages.map((message, index) => ({ ...message, number: last + index + 1 })),
+      present.map((message, index) => ({ ...message, number: last + index + 1 })),
     )
-    await saveFrozenSlice(store, number, { through: next ?? lastUser, messages: messages.length, withoutAddress })
+    await saveFrozenSlice(store, number, { through: next ?? lastUser, messages: present.length, withoutAddress })
     if (next === undefined || next >= lastUser) await savePhase(store, number, 'comparing', now)
   })
 }
@@ -81,6 +86,18 @@ async function placeAll(
     const key = { run: run.number, number: index + 1 }
     const { locale } = template
     return { ...key, userId, customerId, emailKey, group, variation, locale, state, reason: removed ?? null }
+  })
+}
+
+/** Without people who were erased since they were looked up; of those who were merged, for the users who stayed. */
+async function findPresent(store: Store, messages: readonly FrozenMessage[]): Promise<FrozenMessage[]> {
+  const users = await findSurvivors(
+    store,
+    messages.map(({ userId }) => userId),
+  )
+  return messages.flatMap((message) => {
+    const userId = users.get(message.userId)
+    return userId === undefined ? [] : [{ ...message, userId }]
   })
 }
 

@@ -20,10 +20,9 @@ interface OwnMessage extends MessageKey {
 /** Returns the messages that were deleted: the caller releases their coupons. Needs the transaction of the erasure. */
 export async function eraseMessagesOf(store: Store, userIds: readonly number[]): Promise<MessageKey[]> {
   const wanted = store.query.selectFrom(wantedValues(store, 'id', 'integer', userIds)).select('wanted.id')
-  const messages: OwnMessage[] = await messageRows(store)
-    .select(['message.run', 'message.number', 'message.state'])
-    .where('message.user_id', 'in', wanted)
-    .execute()
+  const own = messageRows(store).select(['message.run', 'message.number', 'message.state'])
+  // Locks them: a message that is being claimed gets its state first, and is not deleted.
+  const messages: OwnMessage[] = await store.lockRows(own.where('message.user_id', 'in', wanted)).execute()
   if (messages.length === 0) return []
   const leaving: MessageKey[] = []
   for (const [run, own] of Map.groupBy(messages, (message) => message.run)) {
@@ -63,7 +62,7 @@ function toKeys(messages: readonly OwnMessage[]): MessageKey[] {
   return messages.map(({ run, number }) => ({ run, number }))
 }
 
-/** Those that wait, and those of whose membership the log was not told: it would bring the person back. */
+/** Those that wait, and those of whose membership the log was not told: statistics do not count it. */
 async function findLeaving(store: Store, run: number, messages: readonly OwnMessage[]): Promise<MessageKey[]> {
   const found = await findRun(store, run)
   const isTold = found?.phase === 'sending' || found?.phase === 'finished'

@@ -97,7 +97,7 @@ export async function findMessageOwners(store: Store, keys: readonly MessageKey[
 }
 
 /** User → the user into which it was merged, or itself; erased users are left out. */
-async function findSurvivors(store: Store, userIds: readonly number[]): Promise<Map<number, number>> {
+export async function findSurvivors(store: Store, userIds: readonly number[]): Promise<Map<number, number>> {
   if (userIds.length === 0) return new Map()
   const wanted = wantedValues(store, 'id', 'integer', [...new Set(userIds)])
   const rows = await userRows(store)

@@ -81,17 +81,18 @@ export interface MessageClaim {
   readonly claimedAt: number | null
 }
 
+/** Claims those of the messages that still wait: the others belonged to people who were erased meanwhile. Returns their numbers. */
 export async function claimMessages(
   store: Store,
   { run, claim }: { readonly run: number; readonly claim: number },
   claims: readonly MessageClaim[],
-): Promise<void> {
-  if (claims.length === 0) return
+): Promise<number[]> {
+  if (claims.length === 0) return []
   const columns = { number: 'integer', email_key: 'text', claimed_at: 'integer' } as const
   const rows = claims.map(({ number, emailKey, claimedAt }) => {
     return { number, email_key: emailKey, claimed_at: claimedAt }
   })
-  await changeMessages(store)
+  const claimed = await changeMessages(store)
     .from(store.rowsOf('claimed', columns, rows))
     .set((set) => ({
       state: 'sending',
@@ -102,7 +103,10 @@ export async function claimMessages(
     }))
     .where('messages.run', '=', run)
     .whereRef('messages.number', '=', 'claimed.number')
+    .where('messages.state', 'in', WAITING_STATES)
+    .returning('messages.number')
     .execute()
+  return claimed.map(({ number }) => number)
 }
 
 /** Queues claimed messages again that no server was asked about. */
