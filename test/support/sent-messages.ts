@@ -19,7 +19,7 @@ export async function addRun(
 ): Promise<void> {
   const { number, campaign, workspaceId, at } = run
   const times = { evaluated_at: at, started_at: at, finished_at: at }
-  const counts = { frozen_through: 0, told_through: 0, audience: 0, without_address: 0, is_capped: 0, last_user: 0 }
+  const counts = { frozen_through: 0, told_through: 0, without_address: 0, is_capped: 0, last_user: 0 }
   const row = {
     number,
     campaign,
@@ -27,6 +27,7 @@ export async function addRun(
     sender: 1,
     phase: 'finished',
     content: '{"linksBefore":[]}',
+    condition: '{}',
   }
   await query
     .insertInto('runs')

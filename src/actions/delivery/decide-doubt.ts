@@ -6,7 +6,7 @@ import type { LogWriter } from '../../log/event-log.ts'
 import { changeDeliveryState, lockDelivery, type StoredDelivery } from '../../store/delivery/deliveries.ts'
 import { listDoubtful, queueDoubtful, type DoubtfulSearch } from '../../store/delivery/doubtful-messages.ts'
 import type { RunMessage } from '../../store/delivery/messages.ts'
-import { findRun, savePhase, type Run } from '../../store/delivery/runs.ts'
+import { beginPhase, findRun, type Run } from '../../store/delivery/runs.ts'
 import { findSenderByNumber, keepSenders } from '../../store/senders/senders.ts'
 import type { Database, Store } from '../../store/store.ts'
 import { findTemplates, lockTemplates } from '../../store/templates/templates.ts'
@@ -22,7 +22,7 @@ const DOUBTFUL_PER_STEP = 1_000
 export async function sendAgain(
   database: Database,
   run: Run,
-  { numbers, now }: Pick<DoubtfulSearch, 'numbers'> & { readonly now: number },
+  { numbers }: Pick<DoubtfulSearch, 'numbers'>,
 ): Promise<void> {
   for (let queued = DOUBTFUL_PER_STEP; queued === DOUBTFUL_PER_STEP;) {
     queued = await database.write(async (store) => {
@@ -37,7 +37,7 @@ export async function sendAgain(
       if (count === 0) return 0
       if (shown) await refuseDeleted(store, run, shown.stored)
       await changeDeliveryState(store, run.campaign, { to: 'running', from: ['finished'] })
-      if ((await findRun(store, run.number))?.phase === 'finished') await savePhase(store, run.number, 'sending', now)
+      if ((await findRun(store, run.number))?.phase === 'finished') await beginPhase(store, run.number, 'sending')
       return count
     })
     await database.yieldToWriters()

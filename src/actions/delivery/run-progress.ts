@@ -3,7 +3,7 @@ import { MESSAGE_STATES, OPEN_STATES, type MessageState } from '../../core/deliv
 import { measureRate } from '../../store/delivery/listed-messages.ts'
 import { findLastDue } from '../../store/delivery/message-claims.ts'
 import { countStates } from '../../store/delivery/messages.ts'
-import { listRunsOf, type Run } from '../../store/delivery/runs.ts'
+import { findRunOf, type Run } from '../../store/delivery/runs.ts'
 import { findSenderByNumber } from '../../store/senders/senders.ts'
 import type { Store } from '../../store/store.ts'
 import type { DeliveredCampaign } from './require-delivery.ts'
@@ -34,7 +34,7 @@ export async function findRunProgress(
   { campaign, shown }: DeliveredCampaign,
   now: number,
 ): Promise<RunProgress | undefined> {
-  const [run] = await listRunsOf(store, campaign.number)
+  const run = await findRunOf(store, campaign.number)
   if (!run) return undefined
   // One statement, so that the states add up to the audience while messages change.
   const counts = await countStates(store, run.number)

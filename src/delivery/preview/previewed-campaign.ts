@@ -6,7 +6,7 @@ import type { Workspace } from '../../core/workspace.ts'
 import type { StoredCampaign } from '../../store/campaigns/campaigns.ts'
 import { listDeliveryAttachments } from '../../store/delivery/delivery-attachments.ts'
 import type { StoredDelivery } from '../../store/delivery/deliveries.ts'
-import { listRunsOf } from '../../store/delivery/runs.ts'
+import { findRunOf } from '../../store/delivery/runs.ts'
 import type { SecretVault } from '../../store/secret-vault.ts'
 import { findSender, type StoredSender } from '../../store/senders/senders.ts'
 import type { Store } from '../../store/store.ts'
@@ -66,7 +66,7 @@ export async function openLetter(
   const { workspace, secretVault, publicUrl, attachmentHosts } = surroundings
   const linksBase = sender.trackingUrl ?? publicUrl
   if (linksBase === undefined) throw invalidRequest([NO_LINKS_BASE])
-  const [run] = await listRunsOf(store, campaign.number)
+  const run = await findRunOf(store, campaign.number)
   const content = run?.content ?? { linksBefore: [] }
   const loaded = await loadRunTemplate(store, delivery, { pinned, content })
   const problems = loaded ? listProblems(loaded.template) : ['the template was deleted']

@@ -1,15 +1,18 @@
 // Begins the runs of campaigns whose time has come: makes the run, with the numbers of its links. A campaign that could not begin within
 // its grace period waits for a person.
 import { untilApplied } from '../../actions/applied-through.ts'
+import { audienceCondition } from '../../core/delivery/audience/audience-condition.ts'
 import { HOUR_MS } from '../../core/time-zone.ts'
 import {
   changeDeliveryState,
   listDeliveriesOf,
   listDueDeliveries,
   lockDelivery,
+  pauseDelivery,
   type StoredDelivery,
 } from '../../store/delivery/deliveries.ts'
-import { listRunsOf, startRun } from '../../store/delivery/runs.ts'
+import { findRunOf, startRun } from '../../store/delivery/runs.ts'
+import { resolveCondition } from '../../store/segments/resolve-condition.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { Store } from '../../store/store.ts'
 import { findNewestUserId } from '../../store/users/users.ts'
@@ -27,7 +30,7 @@ export async function beginRuns(parts: DeliveryParts, lease: SenderLease, signal
     })
   }
   for (const delivery of await listDeliveriesOf(database, lease.sender, ['running'])) {
-    if ((await listRunsOf(database, delivery.campaign)).length > 0 || delivery.paused) continue
+    if (delivery.paused || (await findRunOf(database, delivery.campaign))) continue
     // So that people who were acknowledged before are in the audience.
     if (!(await untilApplied(database, logReader, signal))) return
     await beginRun(parts, lease, delivery)
@@ -37,6 +40,10 @@ export async function beginRuns(parts: DeliveryParts, lease: SenderLease, signal
 function isOverdue({ startAt, settings }: StoredDelivery, now: number): boolean {
   return startAt !== null && now > startAt + settings.graceHours * HOUR_MS
 }
+
+const NO_AUDIENCE =
+  'The audience names a segment that does not exist, or its segments have too many conditions together. Correct the segments, then ' +
+  'resume the campaign.'
 
 async function beginRun(
   { database, clock }: DeliveryParts,
@@ -49,9 +56,15 @@ async function beginRun(
     const locked = await lockDelivery(store, campaign)
     if (locked?.state !== 'running' || locked.paused) return
     const now = clock()
+    const named = audienceCondition(settings.audience)
+    const { condition, faults } = await resolveCondition(store, workspaceId, named, { field: 'audience' })
+    if (faults.length > 0) {
+      await pauseDelivery(store, campaign, { since: now, reason: NO_AUDIENCE })
+      return
+    }
     const { content, links } = await prepareRunContent(store, delivery)
     const lastUser = await findNewestUserId(store, workspaceId)
-    const audience = { evaluatedAt: now, startedAt: now, lastUser, isCapped: settings.capped }
+    const audience = { evaluatedAt: now, startedAt: now, lastUser, condition, isCapped: settings.capped }
     await startRun(store, { campaign, workspaceId, sender: lease.sender, content, ...audience }, links)
   })
 }

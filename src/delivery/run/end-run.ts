@@ -3,7 +3,7 @@ import { OPEN_STATES } from '../../core/delivery/message-state.ts'
 import { changeDeliveryState, lockDelivery } from '../../store/delivery/deliveries.ts'
 import { claimMessages, listWaitingMessages } from '../../store/delivery/message-claims.ts'
 import { hasMessagesIn, type RunMessage } from '../../store/delivery/messages.ts'
-import { savePhase } from '../../store/delivery/runs.ts'
+import { endRun } from '../../store/delivery/runs.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
 import type { HeldLease } from '../sender-lease.ts'
@@ -44,7 +44,7 @@ export function finishRun({ database, clock }: DeliveryParts, lease: SenderLease
     // Before the messages, so that nobody in doubt is queued again meanwhile.
     await lockDelivery(store, run.campaign)
     if (await hasMessagesIn(store, run.number, OPEN_STATES)) return false
-    await savePhase(store, run.number, 'finished', clock())
+    await endRun(store, run.number, clock())
     await changeDeliveryState(store, run.campaign, { to: 'finished' })
     return true
   })

@@ -1,16 +1,13 @@
 // Freezes the audience of a run: walks the users of the workspace in slices, and makes a message of each who is in it. A slice is one
 // transaction that also records how far the walk is, so that another process can go on. Then removes duplicates, slice by slice.
 import { placePeople, type Candidate } from '../../actions/delivery/place-people.ts'
-import type { AudiencePart, Delivery } from '../../core/delivery/delivery.ts'
 import { chooseDuplicates } from '../../core/delivery/audience/duplicates.ts'
-import type { SegmentCondition } from '../../core/segments/condition.ts'
 import { listMessagesTo, listSharedAddresses, removeQueued } from '../../store/delivery/frozen-messages.ts'
 import { findSurvivors } from '../../store/delivery/linked-messages.ts'
 import { addMessages, findLastNumber, type FrozenMessage } from '../../store/delivery/messages.ts'
-import { saveFrozenSlice, savePhase } from '../../store/delivery/runs.ts'
+import { beginPhase, findRunCondition, saveFrozenSlice } from '../../store/delivery/runs.ts'
 import { lockTables } from '../../store/entries/lock-tables.ts'
 import { listMatches, type Match } from '../../store/segments/matches.ts'
-import { resolveCondition } from '../../store/segments/resolve-condition.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { Database, Store } from '../../store/store.ts'
 import type { OpenRun } from './open-run.ts'
@@ -27,7 +24,7 @@ const ADDRESSES_PER_SLICE = 2_000
 export async function freezeSlice(database: Database, lease: SenderLease, open: OpenRun): Promise<void> {
   const { workspace, run } = open
   const { number, evaluatedAt: now, frozenThrough: after, lastUser } = run
-  const condition = await resolveAudience(database, open)
+  const condition = await findRunCondition(database, number)
   const { matches, next } = await listMatches(database, { workspace, condition, now, after, max: USERS_PER_SLICE })
   const people = matches.filter(({ userId }) => userId <= lastUser)
   const candidates = people.flatMap(toCandidate)
@@ -44,27 +41,9 @@ export async function freezeSlice(database: Database, lease: SenderLease, open: 
       store,
       present.map((message, index) => ({ ...message, number: last + index + 1 })),
     )
-    await saveFrozenSlice(store, number, { through: next ?? lastUser, messages: present.length, withoutAddress })
-    if (next === undefined || next >= lastUser) await savePhase(store, number, 'comparing', now)
+    await saveFrozenSlice(store, number, { through: next ?? lastUser, withoutAddress })
+    if (next === undefined || next >= lastUser) await beginPhase(store, number, 'comparing')
   })
-}
-
-async function resolveAudience(store: Store, { workspace, delivery }: OpenRun): Promise<SegmentCondition> {
-  const audience = audienceCondition(delivery.settings.audience)
-  const resolved = await resolveCondition(store, workspace.id, audience, { field: 'audience' })
-  // A segment cannot be deleted while a campaign that is not over uses it.
-  if (resolved.faults.length > 0) throw new Error('the audience names a segment that does not exist any more')
-  return resolved.condition
-}
-
-/** In any of include, and in none of exclude. */
-export function audienceCondition({ include, exclude }: Delivery['audience']): SegmentCondition {
-  const included = { any: include.map(toCondition) }
-  return exclude.length === 0 ? included : { all: [included, { not: { any: exclude.map(toCondition) } }] }
-}
-
-function toCondition(part: AudiencePart): SegmentCondition {
-  return typeof part === 'string' ? { segment: part } : part
 }
 
 /** None for people without an address. Facts name people by customer ids, so who has none cannot be sent to either. */
@@ -108,7 +87,7 @@ async function findPresent(store: Store, messages: readonly FrozenMessage[]): Pr
 export async function compareSlice(
   store: Store,
   lease: SenderLease,
-  { run: { number, evaluatedAt } }: OpenRun,
+  { run: { number } }: OpenRun,
   after: string,
 ): Promise<string | undefined> {
   await requireSenderLease(store, lease)
@@ -117,6 +96,6 @@ export async function compareSlice(
   const duplicates = [...byAddress.values()].flatMap(chooseDuplicates)
   await removeQueued(store, number, duplicates, 'user_removed_due_to_duplicate')
   if (addresses.length === ADDRESSES_PER_SLICE) return addresses.at(-1)
-  await savePhase(store, number, 'telling', evaluatedAt)
+  await beginPhase(store, number, 'telling')
   return undefined
 }

@@ -4,7 +4,7 @@ import { v7 as newRequestId } from 'uuid'
 import { EMAIL_PLATFORM } from '../../core/delivery/delivery-entry.ts'
 import { listMessagesAfter } from '../../store/delivery/frozen-messages.ts'
 import type { RunMessage } from '../../store/delivery/messages.ts'
-import { findRun, savePhase, saveToldThrough } from '../../store/delivery/runs.ts'
+import { beginPhase, findRun, saveToldThrough } from '../../store/delivery/runs.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
 import { partitionKeyOf } from '../teller.ts'
@@ -39,7 +39,7 @@ export async function tellSlice({ database, log }: DeliveryParts, lease: SenderL
   await database.write(async (store) => {
     await requireSenderLease(store, lease)
     if (last) await saveToldThrough(store, run.number, last.number)
-    if (messages.length < MEMBERS_PER_ENTRY) await savePhase(store, run.number, 'sending', run.startedAt)
+    if (messages.length < MEMBERS_PER_ENTRY) await beginPhase(store, run.number, 'sending')
   })
 }
 

@@ -1,11 +1,11 @@
 // Replaces the segments that an audience names by their conditions, as the freeze of a run will, and finds what keeps it from that.
 import type { Fault } from '../../core/app-error.ts'
+import { audienceCondition } from '../../core/delivery/audience/audience-condition.ts'
 import type { AudiencePart, Delivery } from '../../core/delivery/delivery.ts'
 import type { Expansion } from '../../core/segments/expand-segments.ts'
 import { findCampaignFaults } from '../../store/segments/campaign-faults.ts'
 import { resolveCondition } from '../../store/segments/resolve-condition.ts'
 import type { Store } from '../../store/store.ts'
-import { audienceCondition } from '../run/freeze-run.ts'
 
 const FIELD = 'delivery.audience'
 

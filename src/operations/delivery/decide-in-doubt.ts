@@ -4,7 +4,7 @@ import { giveUp, sendAgain } from '../../actions/delivery/decide-doubt.ts'
 import { requireDelivery } from '../../actions/delivery/require-delivery.ts'
 import { invalidRequest, type Fault } from '../../core/app-error.ts'
 import { parseMessageId } from '../../core/delivery/delivery-entry.ts'
-import { listRunsOf, type Run } from '../../store/delivery/runs.ts'
+import { findRunOf, type Run } from '../../store/delivery/runs.ts'
 import { CampaignPath } from '../campaigns/campaign-body.ts'
 import { NoFields, OneOf, Strict, Text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
@@ -42,10 +42,10 @@ export const decideInDoubt = defineOperation({
   async handle({ workspace, path, body, now }, { database, log, receiptClock, appliedEntries }) {
     const key = { workspaceId: workspace.id, campaignId: path.campaign_id }
     const { campaign } = await requireDelivery(database, key)
-    const [run] = await listRunsOf(database, campaign.number)
+    const run = await findRunOf(database, campaign.number)
     const numbers = body.message_ids && toNumbers(body.message_ids, run)
     if (!run) return
-    if (body.action === 'send_again') return sendAgain(database, run, { numbers, now })
+    if (body.action === 'send_again') return sendAgain(database, run, { numbers })
     const untilApplied = () => appliedEntries.wait()
     return giveUp({ database, log, receiptClock, untilApplied }, run, { numbers, now })
   },

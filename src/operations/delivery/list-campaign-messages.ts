@@ -4,7 +4,7 @@ import { requireDelivery } from '../../actions/delivery/require-delivery.ts'
 import { FAILURE_REASONS, MESSAGE_STATES, REMOVAL_REASONS } from '../../core/delivery/message-state.ts'
 import { CUSTOMER_ID } from '../../core/users/user.ts'
 import { listMessagesOf, type MessageFilter } from '../../store/delivery/listed-messages.ts'
-import { listRunsOf } from '../../store/delivery/runs.ts'
+import { findRunOf } from '../../store/delivery/runs.ts'
 import { findUser } from '../../store/users/users.ts'
 import { CampaignPath } from '../campaigns/campaign-body.ts'
 import { CustomerId, OneOf, Strict } from '../fields.ts'
@@ -43,7 +43,7 @@ export const listCampaignMessages = defineOperation({
     return queueUserRead(queue, workspace, async () => {
       const key = { workspaceId: workspace.id, campaignId: path.campaign_id }
       const { campaign } = await requireDelivery(database, key)
-      const [run] = await listRunsOf(database, campaign.number)
+      const run = await findRunOf(database, campaign.number)
       const { customer_id: value, state, reason } = query
       const user =
         value === undefined ? undefined : await findUser(database, workspace.id, { name: CUSTOMER_ID, value })

@@ -11,7 +11,7 @@ import {
   messageRows,
   type MessageKey,
 } from './messages.ts'
-import { findRun, shrinkAudience } from './runs.ts'
+import { findRun } from './runs.ts'
 
 interface OwnMessage extends MessageKey {
   readonly state: string
@@ -26,9 +26,7 @@ export async function eraseMessagesOf(store: Store, userIds: readonly number[]):
   if (messages.length === 0) return []
   const leaving: MessageKey[] = []
   for (const [run, own] of Map.groupBy(messages, (message) => message.run)) {
-    const left = await findLeaving(store, run, own)
-    await shrinkAudience(store, run, left.length)
-    leaving.push(...left)
+    leaving.push(...(await findLeaving(store, run, own)))
   }
   await forgetHitOrigins(store, toKeys(messages))
   await changeAttempts(store)

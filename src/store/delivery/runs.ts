@@ -1,6 +1,8 @@
 // The table of runs: one sending of a campaign to an audience that was frozen at one instant.
 import { sql, type Selectable } from 'kysely'
 import type { RunContent } from '../../core/delivery/run-content.ts'
+import { parseJsonText } from '../../core/json/parse-json.ts'
+import type { SegmentCondition } from '../../core/segments/condition.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
@@ -22,13 +24,13 @@ interface RunRow {
   frozen_through: number
   /** The number of the last message whose membership is in the log. */
   told_through: number
-  /** How many messages the run has. */
-  audience: number
   without_address: number
   /** 1 if its messages count towards the frequency caps. */
   is_capped: number
   /** JSON of `RunContent`. */
   content: string
+  /** JSON of `SegmentCondition`: who is in the audience, as the segments were when the run began. */
+  condition: string
 }
 
 interface RunLinkRow {
@@ -65,7 +67,6 @@ export interface Run {
   readonly lastUser: number
   readonly frozenThrough: number
   readonly toldThrough: number
-  readonly audience: number
   readonly withoutAddress: number
   readonly isCapped: boolean
   readonly content: RunContent
@@ -85,10 +86,10 @@ export async function createRuns({ query }: Store, { text, integer, clustered }:
     .addColumn('last_user', integer, (column) => column.notNull())
     .addColumn('frozen_through', integer, (column) => column.notNull())
     .addColumn('told_through', integer, (column) => column.notNull())
-    .addColumn('audience', integer, (column) => column.notNull())
     .addColumn('without_address', integer, (column) => column.notNull())
     .addColumn('is_capped', integer, (column) => column.notNull())
     .addColumn('content', text, (column) => column.notNull())
+    .addColumn('condition', text, (column) => column.notNull())
     .execute()
   await query.schema.createIndex('runs_by_campaign').on('runs').columns(['campaign', 'number']).execute()
   await query.schema.createIndex('runs_by_sender').on('runs').columns(['sender', 'phase']).execute()
@@ -103,10 +104,13 @@ export async function createRuns({ query }: Store, { text, integer, clustered }:
 }
 
 /** A run that begins now. */
-export type NewRun = Pick<
+export interface NewRun extends Pick<
   Run,
   'campaign' | 'workspaceId' | 'sender' | 'evaluatedAt' | 'startedAt' | 'lastUser' | 'isCapped' | 'content'
->
+> {
+  /** Who is in the audience. Names no segments (`resolveCondition`). */
+  readonly condition: SegmentCondition
+}
 
 /** Adds a run, with the targets of its links from number 1 on. Returns its number. Call it in a transaction. */
 export async function startRun(store: Store, run: NewRun, links: readonly string[]): Promise<number> {
@@ -128,10 +132,10 @@ export async function startRun(store: Store, run: NewRun, links: readonly string
     last_user: run.lastUser,
     frozen_through: 0,
     told_through: 0,
-    audience: 0,
     without_address: 0,
     is_capped: run.isCapped ? 1 : 0,
     content: JSON.stringify(run.content),
+    condition: JSON.stringify(run.condition),
   }
   await store.query.insertInto('runs').values(row).execute()
   const columns = { run: 'integer', number: 'integer', url: 'text' } as const
@@ -146,19 +150,29 @@ export function runRows({ query }: Store) {
 }
 
 export async function findRun({ query }: Store, number: number): Promise<Run | undefined> {
-  const row = await query.selectFrom('runs').selectAll().where('number', '=', number).executeTakeFirst()
+  const row = await query.selectFrom('runs').select(RUN_COLUMNS).where('number', '=', number).executeTakeFirst()
   return row && toRun(row)
 }
 
-/** The runs of a campaign, newest first; there is one, or none. */
-export async function listRunsOf({ query }: Store, campaign: number): Promise<Run[]> {
-  const rows = query.selectFrom('runs').selectAll().where('campaign', '=', campaign)
-  return (await rows.orderBy('number', 'desc').execute()).map(toRun)
+/** Who is in the audience of a run: the condition that it began with. */
+export async function findRunCondition({ query }: Store, run: number): Promise<SegmentCondition> {
+  const found = query.selectFrom('runs').select('condition').where('number', '=', run)
+  return parseJsonText((await found.executeTakeFirstOrThrow()).condition) as SegmentCondition
+}
+
+/** The run of a campaign; undefined if it has not begun. */
+export async function findRunOf({ query }: Store, campaign: number): Promise<Run | undefined> {
+  const row = await query.selectFrom('runs').select(RUN_COLUMNS).where('campaign', '=', campaign).executeTakeFirst()
+  return row && toRun(row)
 }
 
 /** The runs of a sender that are not over, oldest first. */
 export async function listOpenRuns({ query }: Store, sender: number): Promise<Run[]> {
-  const rows = query.selectFrom('runs').selectAll().where('sender', '=', sender).where('phase', '!=', 'finished')
+  const rows = query
+    .selectFrom('runs')
+    .select(RUN_COLUMNS)
+    .where('sender', '=', sender)
+    .where('phase', '!=', 'finished')
   return (await rows.orderBy('number').execute()).map(toRun)
 }
 
@@ -171,7 +185,6 @@ export async function listRunLinks({ query }: Store, run: number): Promise<strin
 /** What a slice of the freeze found. */
 export interface FrozenSlice {
   readonly through: number
-  readonly messages: number
   readonly withoutAddress: number
 }
 
@@ -181,7 +194,6 @@ export async function saveFrozenSlice({ query }: Store, run: number, slice: Froz
     .updateTable('runs')
     .set({
       frozen_through: slice.through,
-      audience: sql`audience + ${slice.messages}`,
       without_address: sql`without_address + ${slice.withoutAddress}`,
     })
     .where('number', '=', run)
@@ -192,22 +204,34 @@ export async function saveToldThrough({ query }: Store, run: number, through: nu
   await query.updateTable('runs').set({ told_through: through }).where('number', '=', run).execute()
 }
 
-/** `now`: when the phase begins. */
-export async function savePhase({ query }: Store, run: number, phase: RunPhase, now: number): Promise<void> {
-  const finished_at = phase === 'finished' ? now : null
-  await query.updateTable('runs').set({ phase, finished_at }).where('number', '=', run).execute()
+/** The run goes on with a phase; one that was finished is so no longer. */
+export async function beginPhase({ query }: Store, run: number, phase: Exclude<RunPhase, 'finished'>): Promise<void> {
+  await query.updateTable('runs').set({ phase, finished_at: null }).where('number', '=', run).execute()
 }
 
-/** Takes an erased person out of the audience. */
-export async function shrinkAudience({ query }: Store, run: number, by: number): Promise<void> {
-  await query
-    .updateTable('runs')
-    .set({ audience: sql`audience - ${by}` })
-    .where('number', '=', run)
-    .execute()
+export async function endRun({ query }: Store, run: number, now: number): Promise<void> {
+  await query.updateTable('runs').set({ phase: 'finished', finished_at: now }).where('number', '=', run).execute()
 }
 
-function toRun(row: Selectable<RunRow>): Run {
+/** Without the condition, which only the freeze needs. */
+const RUN_COLUMNS = [
+  'number',
+  'campaign',
+  'workspace_id',
+  'sender',
+  'phase',
+  'evaluated_at',
+  'started_at',
+  'finished_at',
+  'last_user',
+  'frozen_through',
+  'told_through',
+  'without_address',
+  'is_capped',
+  'content',
+] as const
+
+function toRun(row: Pick<Selectable<RunRow>, (typeof RUN_COLUMNS)[number]>): Run {
   return {
     number: row.number,
     campaign: row.campaign,
@@ -220,7 +244,6 @@ function toRun(row: Selectable<RunRow>): Run {
     lastUser: row.last_user,
     frozenThrough: row.frozen_through,
     toldThrough: row.told_through,
-    audience: row.audience,
     withoutAddress: row.without_address,
     isCapped: row.is_capped === 1,
     content: JSON.parse(row.content) as RunContent,

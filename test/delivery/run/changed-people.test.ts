@@ -61,14 +61,14 @@ describeEachStore('People who change during a run', (kind) => {
   afterEach(() => bench.close())
 
   it('have the user who stays when they are merged while a slice is frozen', async () => {
-    await bench.begin({ campaignControlPercent: 100 })
+    await bench.start({ campaignControlPercent: 100 })
     await bench.freeze(before(bench.database, () => merge(bench)))
     const ids = [await bench.idOf('c1'), await bench.idOf('c1'), await bench.idOf('c3')]
     expect((await bench.messages()).map(({ userId }) => userId)).toEqual(ids)
   })
 
   it('get their turn after a merge that their messages have missed', async () => {
-    await bench.begin()
+    await bench.start()
     await bench.freeze()
     await bench.tell()
     const merged = await bench.idOf('c2')
@@ -88,7 +88,7 @@ describeEachStore('People who change during a run', (kind) => {
   })
 
   it('stay erased when they are erased while a slice is frozen', async () => {
-    await bench.begin()
+    await bench.start()
     await bench.freeze(before(bench.database, () => bench.erase('c1')))
     expect(customersOf(await bench.messages())).toEqual(['c2', 'c3'])
     await bench.tell()
@@ -97,7 +97,7 @@ describeEachStore('People who change during a run', (kind) => {
   })
 
   it('stay erased when they are erased while the log is told of the audience', async () => {
-    await bench.begin()
+    await bench.start()
     await bench.freeze()
     const append: LogWriter['append'] = async (entry) => {
       await bench.erase('c1')
@@ -114,7 +114,7 @@ describeEachStore('People who change during a run', (kind) => {
   })
 
   it('are claimed only while their messages wait', async () => {
-    await bench.begin()
+    await bench.start()
     await bench.freeze()
     const run = (await bench.open()).run.number
     const claim = (claimed: number) =>
@@ -144,7 +144,7 @@ describeOnPostgres('People who change during a transaction of a run', () => {
     ['merged', merge, ['c1', 'c2', 'c3']],
     ['erased', (own) => own.erase('c1'), ['c2', 'c3']],
   ])('are in the run as they are afterwards when they are %s after the last look', async (_what, work, customers) => {
-    await bench.begin({ campaignControlPercent: 100 })
+    await bench.start({ campaignControlPercent: 100 })
     const freezing = overtaken(bench.database, { transaction: 1, name: 'messages' }, () => work(bench))
     await bench.freeze(freezing.database)
     await freezing.ended()
@@ -155,7 +155,7 @@ describeOnPostgres('People who change during a transaction of a run', () => {
   })
 
   it('keep their message and code when they are erased while it is claimed', async () => {
-    await bench.begin()
+    await bench.start()
     await bench.freeze()
     await bench.tell()
     const { countHeld, options } = await holdCodes(bench)
@@ -171,7 +171,7 @@ describeOnPostgres('People who change during a transaction of a run', () => {
   })
 
   it('are neither claimed nor hold a code when they are being erased', async () => {
-    await bench.begin()
+    await bench.start()
     await bench.freeze()
     await bench.tell()
     const { countHeld, options } = await holdCodes(bench)

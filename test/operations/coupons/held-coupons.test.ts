@@ -46,8 +46,8 @@ describeEachStore('Codes that messages have (list_coupons, delete_coupons, fetch
   async function addRun(campaign: number): Promise<void> {
     const own = { number: RUN, campaign, workspace_id: server.workspace.id, sender: 1, phase: 'sending' }
     const times = { evaluated_at: AT, started_at: AT, finished_at: null }
-    const progress = { last_user: 9, frozen_through: 0, told_through: 0, audience: 3, without_address: 0 }
-    const rest = { is_capped: 1, content: '{}' }
+    const progress = { last_user: 9, frozen_through: 0, told_through: 0, without_address: 0 }
+    const rest = { is_capped: 1, content: '{}', condition: '{}' }
     await server.database.write(async ({ query }) => {
       await query
         .insertInto('runs')

@@ -45,9 +45,9 @@ async function storeRunIn(database: Store, sent: RunToSend): Promise<SentRun> {
     .onConflict((conflict) => conflict.column('campaign').doUpdateSet({ settings }))
     .execute()
   const progress = { phase: 'sending', last_user: 0, frozen_through: 0, told_through: 0 }
-  const content = { without_address: 0, is_capped: 1, content: '{}' }
+  const content = { without_address: 0, is_capped: 1, content: '{}', condition: '{}' }
   const times = { evaluated_at: 1, started_at: 1 }
-  const run = { number, campaign, workspace_id: workspaceId, sender: 1, audience: customers.length }
+  const run = { number, campaign, workspace_id: workspaceId, sender: 1 }
   await query
     .insertInto('runs')
     .values({ ...run, ...progress, ...content, ...times })

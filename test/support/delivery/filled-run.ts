@@ -4,7 +4,7 @@ import type { MessageProgress } from '../../../src/core/delivery/apply-event.ts'
 import { changeDeliveryState, findDelivery } from '../../../src/store/delivery/deliveries.ts'
 import { saveProgress } from '../../../src/store/delivery/message-progress.ts'
 import { addMessages, type FrozenMessage } from '../../../src/store/delivery/messages.ts'
-import { saveFrozenSlice, savePhase, startRun, type RunPhase } from '../../../src/store/delivery/runs.ts'
+import { beginPhase, endRun, saveFrozenSlice, startRun, type RunPhase } from '../../../src/store/delivery/runs.ts'
 import type { Database } from '../../../src/store/store.ts'
 
 /** A message with what its test is about. */
@@ -27,7 +27,14 @@ export async function fillRun(database: Database, { campaign, at, phase, message
     const delivery = await findDelivery(store, campaign)
     if (!delivery) throw new Error(`campaign ${campaign} has no delivery`)
     const { workspaceId, sender } = delivery
-    const audience = { evaluatedAt: at, startedAt: at, lastUser: 0, isCapped: true, content: { linksBefore: [] } }
+    const audience = {
+      evaluatedAt: at,
+      startedAt: at,
+      lastUser: 0,
+      isCapped: true,
+      content: { linksBefore: [] },
+      condition: { any: [] },
+    }
     const run = await startRun(store, { campaign, workspaceId, sender: sender ?? 0, ...audience }, [])
     const frozen = messages.map((message, index) => toFrozen(message, run, index + 1))
     await addMessages(store, frozen)
@@ -35,9 +42,12 @@ export async function fillRun(database: Database, { campaign, at, phase, message
       store,
       frozen.map((message, index) => ({ ...message, ...NOT_TRIED, ...messages[index], ...toKey(message) })),
     )
-    await saveFrozenSlice(store, run, { through: 0, messages: messages.length, withoutAddress: 1 })
-    await savePhase(store, run, phase, at)
-    if (phase === 'finished') await changeDeliveryState(store, campaign, { to: 'finished' })
+    await saveFrozenSlice(store, run, { through: 0, withoutAddress: 1 })
+    if (phase !== 'finished') await beginPhase(store, run, phase)
+    else {
+      await endRun(store, run, at)
+      await changeDeliveryState(store, campaign, { to: 'finished' })
+    }
     return run
   })
 }

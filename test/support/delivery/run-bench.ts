@@ -1,8 +1,10 @@
 // A run on a real store, taken from step to step by the test itself, so that it decides what happens in between.
 import { eraseMessages } from '../../../src/actions/delivery/erase-messages.ts'
 import type { Delivery } from '../../../src/core/delivery/delivery.ts'
+import type { TemplateVersion } from '../../../src/core/templates/template.ts'
 import { CUSTOMER_ID } from '../../../src/core/users/user.ts'
 import type { DeliveryParts } from '../../../src/delivery/delivery-parts.ts'
+import { beginRuns } from '../../../src/delivery/run/begin-runs.ts'
 import { claimBlock, type ClaimedMessage, type ClaimOptions } from '../../../src/delivery/run/claim-block.ts'
 import { compareSlice, freezeSlice } from '../../../src/delivery/run/freeze-run.ts'
 import { readOpenRuns, type OpenRun } from '../../../src/delivery/run/open-run.ts'
@@ -12,11 +14,11 @@ import { addDelivery, saveDeliveryStart } from '../../../src/store/delivery/deli
 import { listMessagesAfter } from '../../../src/store/delivery/frozen-messages.ts'
 import { firstClaimUnder } from '../../../src/store/delivery/message-claims.ts'
 import type { RunMessage } from '../../../src/store/delivery/messages.ts'
-import { startRun } from '../../../src/store/delivery/runs.ts'
 import { lockTables } from '../../../src/store/entries/lock-tables.ts'
 import { takeSenderLease, type SenderLease } from '../../../src/store/senders/sender-leases.ts'
 import type { Database } from '../../../src/store/store.ts'
-import { findNewestUserId, findUser, findUserId, type User } from '../../../src/store/users/users.ts'
+import { addTemplateVersion } from '../../../src/store/templates/template-versions.ts'
+import { findUser, findUserId, type User } from '../../../src/store/users/users.ts'
 import { NOW, openPipelineBench, type PipelineBench } from '../pipeline-bench.ts'
 import type { StoreKind } from '../stores.ts'
 
@@ -30,8 +32,10 @@ export interface RunBench extends PipelineBench {
   idOf(customerId: string): Promise<number | undefined>
   /** Erases a person as the operation does, in one transaction of this database. */
   erase(customerId: string, database?: Database): Promise<void>
-  /** Begins the run of the campaign, to everybody. */
-  begin(settings?: Partial<Delivery>): Promise<void>
+  /** Starts the campaign, to everybody, and begins its run. */
+  start(settings?: Partial<Delivery>): Promise<void>
+  /** Begins the run, if it has not begun. */
+  begin(): Promise<void>
   open(): Promise<OpenRun>
   freeze(database?: Database): Promise<void>
   /** Tells the audience, with this log. */
@@ -48,6 +52,7 @@ export async function openRunBench(kind: StoreKind): Promise<RunBench> {
   let lease: SenderLease = { sender: SENDER, fence: 0 }
   let claims = 0
   const open = async () => (await readOpenRuns(database, SENDER))[0] as OpenRun
+  const begin = () => beginRuns({ database, clock: () => NOW } as DeliveryParts, lease)
   const identity = (value: string) => ({ name: CUSTOMER_ID, value })
   return Object.assign(bench, {
     campaign,
@@ -64,25 +69,19 @@ export async function openRunBench(kind: StoreKind): Promise<RunBench> {
         await eraseMessages(store, user)
         await erasePerson(store, user, { by: 'key:data', now: NOW })
       }),
-    async begin(changes = {}) {
+    async start(changes = {}) {
       const settings = { ...SETTINGS, ...changes }
       await database.write(async (store) => {
+        await addTemplateVersion(store, workspaceId, TEMPLATE)
         await addDelivery(store, { campaign, workspaceId, settings, seed: 'seed' })
-        await saveDeliveryStart(store, {
-          campaign,
-          workspaceId,
-          settings,
-          startAt: null,
-          sender: SENDER,
-          pinned: PINNED,
-        })
-        const lastUser = await findNewestUserId(store, workspaceId)
-        const audience = { evaluatedAt: NOW, startedAt: NOW, lastUser, isCapped: true, content: { linksBefore: [] } }
-        await startRun(store, { campaign, workspaceId, sender: SENDER, ...audience }, [])
+        const started = { campaign, workspaceId, settings, startAt: null, sender: SENDER, pinned: PINNED }
+        await saveDeliveryStart(store, started)
         const wish = { sender: SENDER, holder: 'test', keptMs: LEASE_MS, isAlone: true }
         lease = (await takeSenderLease(store, wish)) as SenderLease
       })
+      await begin()
     },
+    begin,
     open,
     freeze: async (in_ = database) => freezeSlice(in_, lease, await open()),
     async tell(to = log) {
@@ -121,6 +120,26 @@ const SETTINGS: Delivery = {
   capped: true,
   couponsWhenEmpty: 'skip',
   tracking: { opens: false, clicks: false },
+}
+
+const TEMPLATE: TemplateVersion = {
+  externalTemplateId: 'template',
+  version: 1,
+  details: { emailContent: '<p>Hello</p>', subject: 'News', attachments: [], thumbnailUrl: '', senderName: '' },
+  meta: {
+    templateId: 'template',
+    templateName: 'Template',
+    templateVersion: '1',
+    templateType: 'CUSTOM',
+    createdBy: 'anna',
+    groupId: null,
+    locale: null,
+    variation: null,
+  },
+  source: 'API',
+  createdAt: 1,
+  updatedAt: 1,
+  updatedBy: 'anna',
 }
 
 const PINNED = [
