@@ -1,6 +1,6 @@
 // Begins the runs of campaigns whose time has come: makes the run, with the numbers of its links. A campaign that could not begin within
 // its grace period waits for a person.
-import { untilApplied } from '../../actions/applied-through.ts'
+import { findAppliedThrough } from '../../actions/applied-through.ts'
 import { audienceCondition } from '../../core/delivery/audience/audience-condition.ts'
 import { HOUR_MS } from '../../core/time-zone.ts'
 import {
@@ -19,8 +19,12 @@ import { findNewestUserId } from '../../store/users/users.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
 import { prepareRunContent } from './run-letters.ts'
 
-/** Begins what is due for a sender, unless `signal` is aborted. Throws LeaseLost. */
-export async function beginRuns(parts: DeliveryParts, lease: SenderLease, signal: AbortSignal): Promise<void> {
+/**
+ * Begins what is due for a sender. A run begins once the pipeline has applied what was in the log when it was due, so that people who
+ * were acknowledged before are in the audience. `awaited` keeps for each campaign how far that is, from one call to the next. Throws
+ * LeaseLost.
+ */
+export async function beginRuns(parts: DeliveryParts, lease: SenderLease, awaited: Map<number, number>): Promise<void> {
   const { database, logReader, clock } = parts
   for (const due of await listDueDeliveries(database, lease.sender, clock())) {
     const to = isOverdue(due, clock()) ? 'overdue' : 'running'
@@ -31,9 +35,11 @@ export async function beginRuns(parts: DeliveryParts, lease: SenderLease, signal
   }
   for (const delivery of await listDeliveriesOf(database, lease.sender, ['running'])) {
     if (delivery.paused || (await findRunOf(database, delivery.campaign))) continue
-    // So that people who were acknowledged before are in the audience.
-    if (!(await untilApplied(database, logReader, signal))) return
+    const position = awaited.get(delivery.campaign) ?? (await logReader.lastPosition())
+    awaited.set(delivery.campaign, position)
+    if ((await findAppliedThrough(database, logReader)) < position) continue
     await beginRun(parts, lease, delivery)
+    awaited.delete(delivery.campaign)
   }
 }
 

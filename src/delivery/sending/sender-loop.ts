@@ -66,6 +66,8 @@ export class SenderLoop {
   #sender: StoredSender | undefined
   /** The address that `comparing` has reached in each run. */
   readonly #compared = new Map<number, string>()
+  /** `beginRuns`. */
+  readonly #awaited = new Map<number, number>()
   #block = FIRST_BLOCK
   /** The times of the claims whose messages were not sent: their quota is given back. */
   #unsent: number[] = []
@@ -151,7 +153,7 @@ export class SenderLoop {
     if (await this.#holdWhileSuspended(sender)) return 'waiting'
     await this.#showHalt()
     await this.#putBackLate()
-    await beginRuns(this.#parts, lease, this.#stopping.signal)
+    await beginRuns(this.#parts, lease, this.#awaited)
     const open = await readOpenRuns(database, lease.sender)
     let isWorking = false
     for (const run of open) if (await this.#advance(run, sender)) isWorking = true

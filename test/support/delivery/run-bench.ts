@@ -47,12 +47,12 @@ export interface RunBench extends PipelineBench {
 export async function openRunBench(kind: StoreKind): Promise<RunBench> {
   const bench = await openPipelineBench(kind)
   await bench.makeWorkspace({ identityResolution: ['crm'] })
-  const { database, log, workspaceId } = bench
+  const { database, log, logReader, workspaceId } = bench
   const campaign = await bench.makeCampaign()
   let lease: SenderLease = { sender: SENDER, fence: 0 }
   let claims = 0
   const open = async () => (await readOpenRuns(database, SENDER))[0] as OpenRun
-  const begin = () => beginRuns({ database, clock: () => NOW } as DeliveryParts, lease)
+  const begin = () => beginRuns({ database, logReader, clock: () => NOW } as DeliveryParts, lease, new Map())
   const identity = (value: string) => ({ name: CUSTOMER_ID, value })
   return Object.assign(bench, {
     campaign,
