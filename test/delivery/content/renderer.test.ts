@@ -23,8 +23,8 @@ afterEach(async () => {
 /** Sorts a long list again and again within one output, where Liquid's own time limit does not look. */
 const SLOW = `{% assign a = "${'x,'.repeat(2_000)}" | split: "," %}{{ a ${'| concat: a '.repeat(7)}${'| sort | reverse '.repeat(20_000)}| size }}`
 
-/** The same, for some tenths of a second. */
-const SLOWISH = SLOW.replace('| sort | reverse '.repeat(20_000), '| sort | reverse '.repeat(150))
+/** The same, for a tenth of a second: longer than the renderer looks away, and on a busy machine far below the limit. */
+const SLOWISH = SLOW.replace('| sort | reverse '.repeat(20_000), '| sort | reverse '.repeat(50))
 
 /** The threads that are started meanwhile. */
 function watchThreads(): Worker[] {
@@ -99,10 +99,11 @@ describe('the renderer', () => {
     await renderer.render(jobOf(letterOf('x')))
     const [thread] = threads as [Worker]
     const before = thread.performance.eventLoopUtilization()
-    const made = renderer.render(jobOf(letterOf(SLOWISH)))
+    const letter = letterOf(SLOWISH)
+    const made = Promise.all([1, 2, 3].map(() => renderer.render(jobOf(letter))))
     await until('the thread works', () => thread.performance.eventLoopUtilization(before).active > 20)
     await thread.terminate()
-    expect(await made).toMatchObject({ isOk: true })
+    expect((await made).map(({ isOk }) => isOk)).toEqual([true, true, true])
     expect(threads).toHaveLength(2)
   }, 60_000)
 
