@@ -162,7 +162,8 @@ export class Connection {
     const { gate, isLeaseValid } = this.#options
     this.#sent++
     this.#makeAhead()
-    const mail = { from: made.envelopeFrom, to: made.envelopeTo, raw: made.raw, usesUtf8: made.usesUtf8 }
+    const { envelopeFrom: from, envelopeTo: to, raw, usesUtf8, envid } = made
+    const mail = { from, to, raw, usesUtf8, envid }
     let isEnding = false
     const beforeEnd = async () => {
       const hasTargets = Object.keys(made.targets).length > 0
