@@ -1,4 +1,5 @@
-// The command line as operators use it: every command in a process of its own, on every store, with and without `--json`.
+// The command line as operators use it, on every store, with and without `--json`. What a process prints and its exit status are checked
+// in processes of their own; the rest is called here.
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -12,6 +13,7 @@ import { addCampaign } from '../../src/store/campaigns/campaigns.ts'
 import { parkEntries, type ParkedEntry } from '../../src/store/entries/parked-entries.ts'
 import { addCells } from '../../src/store/statistics/statistics.ts'
 import { saveUsers } from '../../src/store/users/users.ts'
+import { callCommand, usageErrorOf } from '../support/call-command.ts'
 import { basic, BIN, environmentOf, failureOf, run, runJson, startServing } from '../support/program.ts'
 import type { Environment, FirstWorkspace } from '../support/program.ts'
 import { describeEachStore, makeLocation, openTestDatabase, type TestLocation } from '../support/stores.ts'
@@ -78,7 +80,6 @@ describe('the command line', () => {
     ],
     ['a missing operand', ['workspace', 'set', 'main'], 'Missing KEY=VALUE…'],
     ['one operand too many', ['workspace', 'show', 'main', 'other'], 'Unexpected argument "other"'],
-    ['an unknown role', ['serve', '--role', 'email'], 'Unknown role "email"'],
     ['a mistyped command', ['wrkspace'], 'Unknown command "wrkspace". Did you mean workspace?'],
     ['a mistyped command of a family', ['workspace', 'lst'], '"workspace lst". Did you mean workspace list?'],
     ['a command with a dash', ['workspace-list'], 'Did you mean workspace list?'],
@@ -89,16 +90,31 @@ describe('the command line', () => {
     ['a value of an option that takes none', ['key', 'generate', 'a', 'data', '--yes=no'], '--yes takes no value.'],
     ['a command without its required option', ['move'], 'Missing --to.'],
   ]
-  it.each(misuses)('refuses %s with exit status 2', async (_what, args, message) => {
-    const { status, stdout, stderr } = await run(args)
-    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
-    expect(stderr).toContain(message)
+  it.each(misuses)('refuses %s', (_what, args, message) => {
+    expect(usageErrorOf(args)).toContain(message)
   })
 
-  it('names everything that is wrong with a command line at once', async () => {
-    const { stderr } = await run(['workspace', 'create', '--nme', 'x', '--name', 'a', '--name', 'b', '--timezone'])
-    expect(stderr.split('\n').slice(0, 3)).toEqual([
-      'tidings: --timezone needs a value. Write one that begins with a dash as --timezone=VALUE.',
+  it('refuses a wrong command line with exit status 2 before it checks the settings', async () => {
+    const ended = await run(['workspace', 'show', 'main', 'other'], { PORT: 'none' })
+    const lines = [
+      'tidings: Unexpected argument "other".',
+      'Usage: tidings workspace show ID',
+      'See tidings --help.',
+      '',
+    ]
+    expect(ended).toEqual({ status: 2, stdout: '', stderr: lines.join('\n') })
+  })
+
+  it('refuses an unknown role with exit status 2', async () => {
+    const { status, stdout, stderr } = await run(['serve', '--role', 'email'])
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+    expect(stderr).toContain('Unknown role "email"')
+  })
+
+  it('names everything that is wrong with a command line at once', () => {
+    const message = usageErrorOf(['workspace', 'create', '--nme', 'x', '--name', 'a', '--name', 'b', '--timezone'])
+    expect(message?.split('\n').slice(0, 3)).toEqual([
+      '--timezone needs a value. Write one that begins with a dash as --timezone=VALUE.',
       'Unknown option --nme. Did you mean --name?',
       '--name can be given only once.',
     ])
@@ -106,14 +122,11 @@ describe('the command line', () => {
 
   it.each(COMMANDS.map(({ name, operands }) => [name, operands] as const))(
     'refuses an unknown option and an unexpected argument of %s in plain words',
-    async (name, operands) => {
-      const unknown = await run([...name.split(' '), '--colour'])
-      expect(unknown).toMatchObject({ status: 2, stdout: '' })
-      expect(unknown.stderr).toMatch(/^tidings: Unknown option --colour\..*\n(?:.*\n)*Usage: tidings /)
+    (name, operands) => {
+      const unknown = usageErrorOf([...name.split(' '), '--colour'])
+      expect(unknown).toMatch(/^Unknown option --colour\..*\n(?:.*\n)*Usage: tidings /)
       if (operands.at(-1)?.endsWith('…')) return
-      const extra = await run([...name.split(' '), ...operands, 'extra'])
-      expect(extra).toMatchObject({ status: 2, stdout: '' })
-      expect(extra.stderr).toContain('Unexpected argument "extra".')
+      expect(usageErrorOf([...name.split(' '), ...operands, 'extra'])).toContain('Unexpected argument "extra".')
     },
   )
 
@@ -189,7 +202,7 @@ describe('the command line', () => {
 describeEachStore('the command line with a store', (kind) => {
   let location: TestLocation
   let environment: Environment
-  const command = (...args: string[]) => runJson(args, environment)
+  const command = (...args: string[]) => callCommand(args, environment)
   const refusal = async (...args: string[]) => failureOf(await command(...args))
 
   beforeAll(async () => {
@@ -199,7 +212,8 @@ describeEachStore('the command line with a store', (kind) => {
   afterAll(() => location.remove())
 
   it('creates a workspace before the first start, and prints its keys', async () => {
-    const { status, body, stderr } = await command('workspace', 'create', 'main', '--name', 'The Shop')
+    const created = await runJson(['workspace', 'create', 'main', '--name', 'The Shop'], environment)
+    const { status, body, stderr } = created
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(body).toEqual({
       workspace_id: 'main',
@@ -240,7 +254,8 @@ describeEachStore('the command line with a store', (kind) => {
   })
 
   it('refuses a workspace id that exists, and reports all errors in a new workspace at once', async () => {
-    expect(await refusal('workspace', 'create', 'main')).toMatchObject({ status: 1, code: 'conflict' })
+    const existing = await runJson(['workspace', 'create', 'main'], environment)
+    expect(failureOf(existing)).toMatchObject({ status: 1, code: 'conflict' })
     const wrong = await refusal('workspace', 'create', 'a b', '--timezone', 'BST', '--name', '')
     expect(wrong).toMatchObject({ status: 1, code: 'invalid_request', fields: ['ID', 'name', 'timezone'] })
   })
@@ -271,18 +286,21 @@ describeEachStore('the command line with a store', (kind) => {
     const fields = ['colour', 'email_protection', 'limits.nothing', 'name', 'suspended']
     expect(refused?.fields.toSorted()).toEqual(fields)
     expect((await command('workspace', 'show', 'main')).body).toEqual(before.body)
-    const { stderr } = await run(
-      ['workspace', 'set', 'main', 'timezon=UTC', 'limits.track_event_per_minute=1'],
-      environment,
-    )
-    expect(stderr).toContain('timezon is not a workspace setting; did you mean timezone?')
-    expect(stderr).toContain('did you mean limits.track_events_per_minute?')
+    const mistyped = await command('workspace', 'set', 'main', 'timezon=UTC', 'limits.track_event_per_minute=1')
+    expect(mistyped.body).toMatchObject({
+      error: {
+        details: [
+          { field: 'timezon', problem: 'is not a workspace setting; did you mean timezone?' },
+          { problem: expect.stringContaining('did you mean limits.track_events_per_minute?') as string },
+        ],
+      },
+    })
   })
 
   it('encrypts emails only with PII_KEY, and does not change their protection once the workspace has users', async () => {
     const encrypt = ['workspace', 'set', 'main', 'email_protection=encrypted']
     expect(await refusal(...encrypt)).toMatchObject({ status: 1, fields: ['email_protection'] })
-    expect((await runJson(encrypt, { ...environment, PII_KEY })).status).toBe(0)
+    expect((await callCommand(encrypt, { ...environment, PII_KEY })).status).toBe(0)
     const database = await openTestDatabase(location)
     const user = { customerId: 'c1', attributes: {}, emailKey: null, createdAt: 1 }
     await database.write((store) => saveUsers(store, [{ id: 1, workspaceId: 'main', ...user }]))
@@ -317,10 +335,11 @@ describeEachStore('the command line with a store', (kind) => {
     const database = await openTestDatabase(location)
     await database.write((store) => parkEntries(store, [{ ...toParked(7, '{}'), workspaceId: 'parked' }]))
     await database.close()
-    const tokenize = (id: string) => run(['workspace', 'set', id, 'email_protection=tokenized'], environment)
-    const { status, stderr } = await tokenize('parked')
-    const problem = 'email_protection cannot be changed while entries are parked: replay or drop them first'
-    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining(problem) as string })
+    const tokenize = (id: string) => command('workspace', 'set', id, 'email_protection=tokenized')
+    const { status, body } = await tokenize('parked')
+    const problem = 'cannot be changed while entries are parked: replay or drop them first'
+    const details = [{ field: 'email_protection', problem: expect.stringContaining(problem) as string }]
+    expect({ status, body }).toMatchObject({ status: 1, body: { error: { details } } })
     await command('workspace', 'create', 'unparked')
     expect((await tokenize('unparked')).status).toBe(0)
     expect((await command('parked', 'drop', '7', '--yes')).status).toBe(0)
@@ -360,7 +379,7 @@ describeEachStore('the command line with a store', (kind) => {
     expect((await command('category', 'add', 'main', 'News')).body).toMatchObject({ categories: ['Offers', 'News'] })
     const listed = { workspace_id: 'main', categories: ['Offers', 'News'] }
     expect((await command('category', 'list', 'main')).body).toEqual(listed)
-    expect((await run(['category', 'list', 'main'], environment)).stdout).toBe('Offers\nNews\n')
+    expect((await command('category', 'list', 'main')).text).toBe('Offers\nNews\n')
     expect(await refusal('category', 'list', 'nobody')).toMatchObject({ status: 1, code: 'not_found' })
     expect((await command('category', 'remove', 'main', 'Offers')).body).toMatchObject({ categories: ['News'] })
     expect(await refusal('category', 'remove', 'main', 'Offers')).toMatchObject({ status: 1, code: 'not_found' })
@@ -422,7 +441,7 @@ describeEachStore('the command line with a store', (kind) => {
     expect((await command('parked', 'replay', '200')).body).toEqual({ position: 200, outcome: 'applied' })
     expect(await refusal('parked', 'replay', '200')).toMatchObject({ status: 1, code: 'not_found' })
     expect((await command('parked', 'drop', '201', '--yes')).body).toEqual({ position: 201, outcome: 'dropped' })
-    expect((await run(['parked', 'drop', '101', '--yes'], environment)).stdout).toBe('The entry at 101 was dropped.\n')
+    expect((await command('parked', 'drop', '101', '--yes')).text).toBe('The entry at 101 was dropped.\n')
     expect(await refusal('parked', 'drop', '201', '--yes')).toMatchObject({ status: 1, code: 'not_found' })
   })
 })

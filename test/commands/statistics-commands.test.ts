@@ -1,4 +1,5 @@
-// Checks `statistics verify` and `rebuild` as operators use them: in separate processes, on every store, beside a serving program.
+// Checks `statistics verify` and `rebuild` on every store, beside a serving program. What they print and their exit statuses are those of
+// separate processes; the rest is called here.
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import type { Goal } from '../../src/core/campaigns/goal.ts'
 import { ANYTHING } from '../../src/core/statistics/anything.ts'
@@ -12,6 +13,7 @@ import { createWorkspace } from '../../src/actions/create-workspace.ts'
 import { numberSeries } from '../../src/store/statistics/series.ts'
 import type { Database } from '../../src/store/store.ts'
 import type { HistoryEntry } from '../support/statistics/history-entries.ts'
+import { callCommand } from '../support/call-command.ts'
 import { environmentOf, failureOf, run, runJson, startServing, type Environment } from '../support/program.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { event, goal, HOUR, member, message, NOON, workspace } from '../support/statistics/statistics-examples.ts'
@@ -57,7 +59,7 @@ describeEachStore('statistics', (kind) => {
   }
 
   const statistics = (what: 'verify' | 'rebuild', run = shop) => {
-    return runJson(['statistics', what, '--workspace', run.workspaceId], environment)
+    return callCommand(['statistics', what, '--workspace', run.workspaceId], environment)
   }
   const corrupt = async (...cells: readonly Partial<Cell>[]) => {
     await changeRows(opened.database, await shop.campaignRows(), cells)
@@ -70,9 +72,10 @@ describeEachStore('statistics', (kind) => {
       .select('day')
       .where('campaign', 'in', numbers)
       .execute()
-    const { status, body } = await statistics('verify')
-    expect({ status, body }).toEqual({
+    const args = ['statistics', 'verify', '--workspace', shop.workspaceId]
+    expect(await runJson(args, environment)).toEqual({
       status: 0,
+      stderr: '',
       body: {
         equal: true,
         workspaces: [
@@ -98,9 +101,9 @@ describeEachStore('statistics', (kind) => {
     await opened.database.write((store) => addUncountedEvents(store, uncounted))
     const over = { users_over_cap: 2, events_not_counted: 10 }
     expect(await statistics('verify')).toMatchObject({ status: 0, body: { equal: true, workspaces: [over] } })
-    const { stdout } = await run(['statistics', 'verify', '--workspace', shop.workspaceId], environment)
+    const { text } = await statistics('verify')
     const cap = '10000 memberships, 10000 message events or 10000 goal events in a campaign'
-    expect(stdout).toContain(`2 users are over a cap of ${cap}; 10 of their facts are not counted`)
+    expect(text).toContain(`2 users are over a cap of ${cap}; 10 of their facts are not counted`)
   })
 
   it('verify exits with 1 and prints exactly the rows that were changed, deleted and added', async () => {
@@ -159,7 +162,7 @@ describeEachStore('statistics', (kind) => {
     await corrupt({ metric: 'sent' })
     const other = await makeShop()
     expect(await statistics('verify', other)).toMatchObject({ status: 0 })
-    const all = await runJson(['statistics', 'verify'], environment)
+    const all = await callCommand(['statistics', 'verify'], environment)
     expect(all).toMatchObject({ status: 1, body: { equal: false } })
     const { workspaces } = all.body as { workspaces: { workspace_id: string; differing_cells: number }[] }
     const differing = workspaces.filter(({ differing_cells: cells }) => cells > 0)
@@ -169,7 +172,7 @@ describeEachStore('statistics', (kind) => {
   })
 
   it.each(['verify', 'rebuild'])('%s reports that a workspace does not exist', async (what) => {
-    const refused = await runJson(['statistics', what, '--workspace', 'nobody'], environment)
+    const refused = await callCommand(['statistics', what, '--workspace', 'nobody'], environment)
     expect(failureOf(refused)).toMatchObject({ status: 1, code: 'not_found' })
   })
 
@@ -181,9 +184,9 @@ describeEachStore('statistics', (kind) => {
   })
 
   it('verify reports that a workspace has no campaigns', async () => {
-    await runJson(['workspace', 'create', `empty-${kind}`], environment)
-    const { status, stdout } = await run(['statistics', 'verify', '--workspace', `empty-${kind}`], environment)
-    expect({ status, stdout }).toEqual({ status: 0, stdout: 'No campaigns to verify.\n' })
+    await createWorkspace(opened.database, `empty-${kind}`, {}, Date.now())
+    const { status, text } = await callCommand(['statistics', 'verify', '--workspace', `empty-${kind}`], environment)
+    expect({ status, text }).toEqual({ status: 0, text: 'No campaigns to verify.\n' })
   })
 
   it('verify lists a limited number of differing cells and counts all of them; rebuild corrects all', async () => {
@@ -199,7 +202,8 @@ describeEachStore('statistics', (kind) => {
 
   it('two concurrent rebuilds leave correct statistics, even if one is refused', async () => {
     await corrupt({ metric: 'sent', occurrences: 9 }, { metric: 'click', users: -1, occurrences: -1 })
-    for (const ended of await Promise.all([statistics('rebuild'), statistics('rebuild')])) {
+    const args = ['statistics', 'rebuild', '--workspace', shop.workspaceId]
+    for (const ended of await Promise.all([runJson(args, environment), runJson(args, environment)])) {
       expect([undefined, 'conflict']).toContain(failureOf(ended)?.code)
     }
     expect(await statistics('verify')).toMatchObject({ status: 0 })

@@ -7,7 +7,8 @@ import { COMMANDS } from '../../src/commands/commands.ts'
 import { openDatabase } from '../../src/store/open-database.ts'
 import { withoutPassword } from '../../src/store/postgres/without-password.ts'
 import { isOlder, makeDraft, makeOlder } from '../store/older-tables.ts'
-import { environmentOf, failureOf, run, runJson, startServing } from '../support/program.ts'
+import { callCommand } from '../support/call-command.ts'
+import { environmentOf, failureOf, runJson, startServing } from '../support/program.ts'
 import { describeEachStore, makeLocation, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
 // Every command is a process of its own, and a busy machine starts them slowly.
@@ -27,7 +28,7 @@ const OPERANDS: Readonly<Record<string, string>> = {
   WORKSPACE: 'main',
   CAMPAIGN: 'campaign-1',
   SENDER_ID: 'sender-1',
-  ADDRESS: 'anna@example.com',
+  EMAIL: 'anna@example.com',
 }
 /** Values of the options that some of them require. */
 const REQUIRED: Readonly<Record<string, string>> = {
@@ -61,16 +62,16 @@ describeEachStore('Commands without a store', (kind) => {
     const mistyped = join(location.dataDir, 'mistyped')
     const environment = { ...environmentOf(location), DATA_DIR: mistyped }
     const name = location.databaseUrl === undefined ? resolve(mistyped) : withoutPassword(location.databaseUrl)
-    for (const args of OTHERS) {
-      const ended = await runJson(args, environment)
-      expect({ args, ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
-        args,
-        status: 1,
-        code: 'not_found',
-        message: expect.stringContaining(`${name} contains no store.`) as string,
-        stderr: '',
-      })
+    const refusal = {
+      status: 1,
+      code: 'not_found',
+      message: expect.stringContaining(`${name} contains no store.`) as string,
     }
+    for (const args of OTHERS) {
+      expect({ args, ...failureOf(await callCommand(args, environment)) }).toMatchObject({ args, ...refusal })
+    }
+    const ended = await runJson(OTHERS[0] as string[], environment)
+    expect({ ...failureOf(ended), stderr: ended.stderr }).toMatchObject({ ...refusal, stderr: '' })
     expect(existsSync(mistyped)).toBe(false)
     const database = openDatabase(location)
     const found = await tablesOf(database.kind).execute(database.query)
@@ -95,7 +96,7 @@ describeEachStore('Commands on a store of an older version', (kind) => {
 
   beforeAll(async () => {
     location = await makeLocation(kind)
-    await run(['workspace', 'create', 'main'], environmentOf(location))
+    await callCommand(['workspace', 'create', 'main'], environmentOf(location))
     await makeOlder(location)
   })
   afterAll(() => location.remove())
@@ -106,13 +107,12 @@ describeEachStore('Commands on a store of an older version', (kind) => {
       ['workspace', 'set', 'main', 'name=x'],
       ['statistics', 'rebuild'],
     ]) {
-      const ended = await runJson(args, environmentOf(location))
-      expect({ args, ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
+      const ended = await callCommand(args, environmentOf(location))
+      expect({ args, ...failureOf(ended) }).toMatchObject({
         args,
         status: 1,
         code: 'conflict',
         message: expect.stringContaining('Back it up, then run `tidings serve` to migrate it.') as string,
-        stderr: '',
       })
     }
     expect(await isOlder(location)).toBe(true)
@@ -123,7 +123,7 @@ describeEachStore('Commands on a store of an older version', (kind) => {
     await server.stop()
     expect(await isOlder(location)).toBe(false)
     const id = server.started.first_workspace?.workspace_id as string
-    const shown = await runJson(['workspace', 'show', id], environmentOf(location))
+    const shown = await callCommand(['workspace', 'show', id], environmentOf(location))
     expect(shown.body).toMatchObject({ workspace_id: id })
   })
 })
@@ -134,17 +134,7 @@ describeEachStore('Commands on a store of an unreleased draft', (kind) => {
     onTestFinished(() => location.remove())
     await (await openTestDatabase(location)).close()
     await makeDraft(location)
-    for (const args of [['workspace', 'list'], ['workspace', 'create', 'new'], ['serve']]) {
-      const ended = await runJson(args, { ...environmentOf(location), PORT: '0', LOG_LEVEL: 'warn' })
-      expect({ ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
-        status: 1,
-        code: 'conflict',
-        message: expect.stringMatching(
-          /draft of Tidings and cannot be upgraded\. Start with an empty DATA_DIR/,
-        ) as string,
-        stderr: '',
-      })
-    }
+    await expectConflict(location, /draft of Tidings and cannot be upgraded\. Start with an empty DATA_DIR/)
   })
 })
 
@@ -157,17 +147,23 @@ describeEachStore('Commands on a store of a newer version', (kind) => {
       query.insertInto('migrations').values({ name: '9999-later', applied_at: 1 }).execute(),
     )
     await database.close()
-    for (const args of [['workspace', 'list'], ['workspace', 'create', 'new'], ['serve']]) {
-      const ended = await runJson(args, { ...environmentOf(location), PORT: '0', LOG_LEVEL: 'warn' })
-      expect({ ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
-        status: 1,
-        code: 'conflict',
-        message: expect.stringMatching(/9999-later\. Use that version, or restore a backup/) as string,
-        stderr: '',
-      })
-    }
+    await expectConflict(location, /9999-later\. Use that version, or restore a backup/)
   })
 })
+
+/** Expects that every command is refused, and the server too. */
+async function expectConflict(location: TestLocation, message: RegExp): Promise<void> {
+  const refusal = { status: 1, code: 'conflict', message: expect.stringMatching(message) as string }
+  const environment = environmentOf(location)
+  for (const args of [
+    ['workspace', 'list'],
+    ['workspace', 'create', 'new'],
+  ]) {
+    expect(failureOf(await callCommand(args, environment))).toMatchObject(refusal)
+  }
+  const ended = await runJson(['serve'], { ...environment, PORT: '0', LOG_LEVEL: 'warn' })
+  expect({ ...failureOf(ended), stderr: ended.stderr }).toMatchObject({ ...refusal, stderr: '' })
+}
 
 function tablesOf(kind: 'sqlite' | 'postgres') {
   return kind === 'sqlite'

@@ -39,7 +39,7 @@ export async function runJson(args: readonly string[], environment: Environment)
 }
 
 /** What a command that failed said with `--json`; undefined for one that did not fail. */
-export function failureOf({ status, body }: EndedJson) {
+export function failureOf({ status, body }: Pick<EndedJson, 'status' | 'body'>) {
   const { error } = body as { error?: { code: string; message: string; details: Fault[] } }
   return error && { status, code: error.code, message: error.message, fields: error.details.map(({ field }) => field) }
 }
