@@ -8,6 +8,7 @@ import { moveStagedMessageEvents } from '../../src/store/campaigns/message-event
 import type { Database } from '../../src/store/store.ts'
 import type { Tables } from '../../src/store/tables.ts'
 import { entriesOf, type HistoryEntry } from '../support/statistics/history-entries.ts'
+import { propertyRuns } from '../support/property-runs.ts'
 import { event, goal, HOUR, message, NOON, workspace } from '../support/statistics/statistics-examples.ts'
 import { TIMEZONES, workspaces } from '../support/statistics/statistics-histories.ts'
 import {
@@ -22,9 +23,9 @@ import {
 import { describeEachStore, type StoreKind } from '../support/stores.ts'
 
 const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
-const HISTORIES: Readonly<Record<StoreKind, number>> = { sqlite: 250, postgres: 60 }
-const PAIRS: Readonly<Record<StoreKind, number>> = { sqlite: 50, postgres: 12 }
-const FAILURES: Readonly<Record<StoreKind, number>> = { sqlite: 30, postgres: 10 }
+const HISTORIES: Readonly<Record<StoreKind, number>> = { sqlite: 50, postgres: 12 }
+const PAIRS: Readonly<Record<StoreKind, number>> = { sqlite: 12, postgres: 4 }
+const FAILURES: Readonly<Record<StoreKind, number>> = { sqlite: 10, postgres: 4 }
 const TIMEOUT_MS = 120_000
 /** Fewer histories on a slow machine. */
 const LONGEST_MS = 100_000
@@ -176,7 +177,11 @@ async function expectAlways<Value>(
   numRuns: number,
   predicate: (value: Value) => Promise<void>,
 ): Promise<void> {
-  await fc.assert(fc.asyncProperty(values, predicate), { seed: SEED, numRuns, interruptAfterTimeLimit: LONGEST_MS })
+  await fc.assert(fc.asyncProperty(values, predicate), {
+    seed: SEED,
+    numRuns: propertyRuns(numRuns),
+    interruptAfterTimeLimit: LONGEST_MS,
+  })
 }
 
 /** Applies entries of several workspaces alternately as one batch. */

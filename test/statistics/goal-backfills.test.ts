@@ -12,6 +12,7 @@ import { findGoalBackfill } from '../../src/store/campaigns/goal-backfills.ts'
 import type { HistoryEntry } from '../support/statistics/history-entries.ts'
 import { meddled, overtaken } from '../support/meddled-store.ts'
 import { watchRows } from '../support/record-queries.ts'
+import { propertyRuns } from '../support/property-runs.ts'
 import { event, goal, HOUR, message, NOON, workspace } from '../support/statistics/statistics-examples.ts'
 import { expectRightThroughout, lives, makeBackfill, step } from '../support/statistics/statistics-lives.ts'
 import {
@@ -25,7 +26,7 @@ import {
 import { describeEachStore, describeOnPostgres, type StoreKind } from '../support/stores.ts'
 
 const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
-const LIVES: Readonly<Record<StoreKind, number>> = { sqlite: 80, postgres: 20 }
+const LIVES: Readonly<Record<StoreKind, number>> = { sqlite: 20, postgres: 6 }
 /** The most steps for two workspaces with one user each, which take turns. */
 const STEPS_MAX = 12
 const TIMEOUT_MS = 120_000
@@ -47,7 +48,7 @@ describeEachStore('Changed goals', (kind) => {
       const property = fc.asyncProperty(lives(), async (life) => {
         await expectRightThroughout(await StatisticsRun.make(opened, life.history), life)
       })
-      await fc.assert(property, { seed: SEED, numRuns: LIVES[kind], interruptAfterTimeLimit: LONGEST_MS })
+      await fc.assert(property, { seed: SEED, numRuns: propertyRuns(LIVES[kind]), interruptAfterTimeLimit: LONGEST_MS })
     },
     TIMEOUT_MS,
   )
