@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { defineConfig, type Plugin } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { INSTALLATION } from './test/support/setup/built-program.ts'
+import { TEMPORARY_FOLDER } from './test/support/setup/temporary-folder.ts'
 
 /** Suites that wait more than they compute. */
 const WAITING = [
@@ -52,26 +53,23 @@ const FIRST = ['cluster-faults-jetstream', 'jetstream-log', ...WAITING, 'cluster
   (name) => `/${name}.test.ts`,
 )
 
-/** Suites about HTTP, which also run with `FAST_PATH=off` (`test/support/server.ts`). `fast-path` compares the two paths itself. */
+/**
+ * Suites whose requests take the fast path, which also run with `FAST_PATH=off` (`test/support/server.ts`). Those of all others go to
+ * Node in any case, but for a few in suites about what happens later. `fast-path` compares the two paths itself.
+ */
 const WITHOUT_FAST_PATH = [
-  'authentication',
   'diagnostics',
-  'email-protection',
   'hostile-input',
   'http-limits',
-  'idempotency-keys',
   'lifecycle',
-  'openapi',
-  'operator-routes',
-  'rate-limits',
   'request-body',
-  'request-id',
   'track-events',
   'track-events-retries',
-  'track-events-time',
-  'track-events-users',
   'track-user',
 ].map((name) => `test/**/${name}.test.ts`)
+
+// For what runs before all suites, and for the processes of the suites.
+process.env['TMPDIR'] = TEMPORARY_FOLDER
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -108,7 +106,7 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 2,
     // Files follow each other in one process, which has loaded what they need: loading is an eighth of the work of the shorter ones.
     isolate: false,
-    globalSetup: ['migrated-stores', 'built-program'].map((name) =>
+    globalSetup: ['postgres-server', 'migrated-stores', 'built-program'].map((name) =>
       join(import.meta.dirname, `test/support/setup/${name}.ts`),
     ),
     setupFiles: [join(import.meta.dirname, 'test/support/setup/after-file.ts')],

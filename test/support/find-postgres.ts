@@ -1,4 +1,5 @@
-// The PostgreSQL server that all tests use: that of TEST_DATABASE_URL, or one that answers on this machine.
+// The PostgreSQL server that all tests use: that of TEST_DATABASE_URL, which `setup/postgres-server.ts` sets if it starts one, or one that
+// answers on this machine.
 import { Client } from 'pg'
 
 const DEFAULT_URL = 'postgres://postgres@127.0.0.1:5432/postgres'

@@ -1,14 +1,14 @@
-// A PostgreSQL server that belongs to one test, for faults that all other tests would feel too. Made from the programs that are
-// installed, in a temporary folder and on a free port.
+// A PostgreSQL server that belongs to one run of the tests, or to one test, for faults that all other tests would feel too. Made from the
+// programs that are installed, in a temporary folder and on a free port.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { findFreePorts } from './free-ports.ts'
 import { endWithTests } from './end-with-tests.ts'
-import { until } from './server.ts'
 
 const HOST = '127.0.0.1'
 /** Where Debian keeps the versions that are installed. */
@@ -16,6 +16,8 @@ const DEBIAN_VERSIONS = '/usr/lib/postgresql'
 /** Users to run it as: the server refuses to run as root. */
 const OTHER_USERS = ['postgres', 'nobody']
 const CONNECTIONS_MAX = 200
+const START_WAIT_MS = 60_000
+const LOOK_MS = 20
 
 export interface OwnPostgres {
   /** The address of an empty database in it. */
@@ -28,31 +30,39 @@ export interface OwnPostgres {
   remove(): Promise<void>
 }
 
-/** Undefined, with a line that says why, where none can be made. */
-export async function startOwnPostgres(): Promise<OwnPostgres | undefined> {
+/** Settings that are not the defaults, by name. Undefined, with a line that says why, where no server can be made. */
+export async function startOwnPostgres(
+  chosen: Readonly<Record<string, string>> = {},
+): Promise<OwnPostgres | undefined> {
   const programs = findPrograms()
   const user = findUser()
   if (programs === undefined || user === undefined) {
     const reason = programs === undefined ? 'initdb is not found' : 'root has no other user to run it as'
-    process.stderr.write(`no PostgreSQL server of the test's own (${reason})\n`)
+    process.stderr.write(`no PostgreSQL server of the tests' own (${reason})\n`)
     return undefined
   }
   const folder = mkdtempSync(join(tmpdir(), 'tidings-postgres-'))
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid)
   const data = join(folder, 'data')
-  execFileSync(join(programs, 'initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '--no-sync'], {
+  execFileSync(join(programs, 'initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'], {
     ...user,
     stdio: 'pipe',
   })
   const [port = 0] = await findFreePorts(1)
-  const settings = { listen_addresses: HOST, port, unix_socket_directories: '', max_connections: CONNECTIONS_MAX }
+  const settings = {
+    listen_addresses: HOST,
+    port,
+    unix_socket_directories: '',
+    max_connections: CONNECTIONS_MAX,
+    ...chosen,
+  }
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const url = `postgres://postgres@${HOST}:${port}/postgres`
   let server: ChildProcess | undefined
   const start = async () => {
     server = spawn(join(programs, 'postgres'), ['-D', data, ...args], { ...user, stdio: 'ignore' })
     endWithTests(server)
-    await until('PostgreSQL takes connections', () => answers(url))
+    await untilAnswers(url)
   }
   const crash = async () => {
     if (!server) return
@@ -106,6 +116,15 @@ function findUser(): User | undefined {
     }
   }
   return undefined
+}
+
+/** `until` of `server.ts` is only for test files. */
+async function untilAnswers(url: string): Promise<void> {
+  const deadline = performance.now() + START_WAIT_MS
+  while (!(await answers(url))) {
+    if (performance.now() > deadline) throw new Error(`PostgreSQL takes no connections within ${START_WAIT_MS} ms`)
+    await pause(LOOK_MS)
+  }
 }
 
 async function answers(url: string): Promise<boolean> {

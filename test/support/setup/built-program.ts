@@ -2,11 +2,11 @@
 // (`vitest.config.ts`) hundreds of times; they start with a third of the processor time that the sources need.
 import { execFile } from 'node:child_process'
 import { copyFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
 import { copyCheckout, linkModules, ROOT } from './checkout.ts'
+import { TEMPORARY_FOLDER } from './temporary-folder.ts'
 
 const BUILD_MS_MAX = 120_000
 
@@ -18,7 +18,7 @@ declare module 'vitest' {
 }
 
 /** The folder of the installation, the same in the configuration of Vitest. */
-export const INSTALLATION = join(tmpdir(), `tidings-built-${process.pid}`)
+export const INSTALLATION = join(TEMPORARY_FOLDER, `tidings-built-${process.pid}`)
 
 /** Vitest calls this before all suites, and the function it returns after them. */
 export default async function setUp({ provide }: TestProject): Promise<() => void> {
