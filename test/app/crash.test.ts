@@ -1,5 +1,5 @@
 // Kills a serving process at random moments under load. Afterwards, everything acknowledged is stored exactly once, and everything
-// else once or not at all. CRASH_SEED repeats a run.
+// else once or not at all. CRASH_SEED repeats a run; CRASH_KILLS kills it more often.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createWorkspace } from '../../src/actions/create-workspace.ts'
 import { LIMIT_DEFAULTS } from '../../src/core/workspace.ts'
@@ -8,7 +8,7 @@ import { seededRandom } from '../support/seeded-random.ts'
 import { until } from '../support/server.ts'
 import { describeEachStore, makeLocation, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
-const ROUNDS = 6
+const KILLS = Number(process.env['CRASH_KILLS'] ?? 3)
 const CLIENTS = 16
 const CUSTOMERS = 10
 const ALIVE_MS = [30, 600] as const
@@ -42,7 +42,7 @@ describeEachStore('a killed server', (kind) => {
     process.stderr.write(`crash test on ${kind}: CRASH_SEED=${seed}\n`)
     const random = seededRandom(seed)
     const load = new Load(random, authorization)
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < KILLS; round++) {
       const server = await startServing(environmentOf(location))
       const sending = load.send(server.started.url)
       await new Promise((resolve) => setTimeout(resolve, ALIVE_MS[0] + random() * (ALIVE_MS[1] - ALIVE_MS[0])))
@@ -127,7 +127,7 @@ async function expectExactlyOnce(server: ServingProgram, load: Load, authorizati
     return { status: response.status, body: (await response.json()) as Record<string, unknown> }
   }
   const acknowledged = load.sent.filter(({ requestId }) => requestId !== undefined)
-  expect(acknowledged.length).toBeGreaterThan(ROUNDS)
+  expect(acknowledged.length).toBeGreaterThan(KILLS)
   for (const { requestId, events } of acknowledged) {
     const receipt = await until(`request ${requestId} is processed`, async () => {
       const { status, body } = await get(`/v1/event/main/requests/${requestId}`)

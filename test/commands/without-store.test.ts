@@ -7,7 +7,7 @@ import { COMMANDS } from '../../src/commands/commands.ts'
 import { openDatabase } from '../../src/store/open-database.ts'
 import { withoutPassword } from '../../src/store/postgres/without-password.ts'
 import { isOlder, makeDraft, makeOlder } from '../store/older-tables.ts'
-import { callCommand } from '../support/call-command.ts'
+import { callCommand } from '../support/calls/call-command.ts'
 import { environmentOf, failureOf, runJson, startServing } from '../support/program.ts'
 import { describeEachStore, makeLocation, openTestDatabase, type TestLocation } from '../support/stores.ts'
 

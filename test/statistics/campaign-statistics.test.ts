@@ -8,7 +8,7 @@ import { moveStagedMessageEvents } from '../../src/store/campaigns/message-event
 import type { Database } from '../../src/store/store.ts'
 import type { Tables } from '../../src/store/tables.ts'
 import { entriesOf, type HistoryEntry } from '../support/statistics/history-entries.ts'
-import { propertyRuns } from '../support/property-runs.ts'
+import { propertyRuns } from '../support/random/property-runs.ts'
 import { event, goal, HOUR, message, NOON, workspace } from '../support/statistics/statistics-examples.ts'
 import { TIMEZONES, workspaces } from '../support/statistics/statistics-histories.ts'
 import {

@@ -8,7 +8,7 @@ import { until } from '../support/server.ts'
 import { LOAD_SETTINGS, StatisticsLoad, type LoadKeys } from '../support/statistics/statistics-load.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
 
-const ROUNDS = 5
+const KILLS = Number(process.env['CRASH_KILLS'] ?? 3)
 /** How long the process lives after the first acknowledgement of a round. */
 const ALIVE_MS = [0, 700] as const
 
@@ -30,7 +30,7 @@ describeEachStore('The campaign statistics of a killed server', (kind) => {
     const random = seededRandom(seed)
     const load = new StatisticsLoad(random, keys)
     const environment = environmentOf(location)
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < KILLS; round++) {
       const server = await startServing(environment)
       const { url } = server.started
       if (round === 0) await load.makeCampaigns(url)
@@ -46,7 +46,7 @@ describeEachStore('The campaign statistics of a killed server', (kind) => {
     const server = await startServing(environment)
     const { url } = server.started
     try {
-      expect(load.acknowledged).toBeGreaterThan(ROUNDS)
+      expect(load.acknowledged).toBeGreaterThan(KILLS)
       await load.changeGoals(url)
       await load.retryUnanswered(url)
       await load.waitUntilCounted(url)

@@ -12,7 +12,7 @@ import { findGoalBackfill } from '../../src/store/campaigns/goal-backfills.ts'
 import type { HistoryEntry } from '../support/statistics/history-entries.ts'
 import { meddled, overtaken } from '../support/meddled-store.ts'
 import { watchRows } from '../support/record-queries.ts'
-import { propertyRuns } from '../support/property-runs.ts'
+import { propertyRuns } from '../support/random/property-runs.ts'
 import { event, goal, HOUR, message, NOON, workspace } from '../support/statistics/statistics-examples.ts'
 import { expectRightThroughout, lives, makeBackfill, step } from '../support/statistics/statistics-lives.ts'
 import {

@@ -1,14 +1,14 @@
-// Calls a command in this process, for tests of what commands do. `program.ts` starts processes, for tests of what processes do: output,
+// Calls a command in this process, for tests of what commands do. `../program.ts` starts processes, for tests of what processes do: output,
 // exit status, signals, settings. Starting one takes 0.3 s of processor time.
-import { readConfig } from '../../src/app/config.ts'
-import { findCommand } from '../../src/commands/arguments/find-command.ts'
-import { readArguments } from '../../src/commands/arguments/read-arguments.ts'
-import { readSharedOptions } from '../../src/commands/arguments/shared-options.ts'
-import { UsageError, type Command, type CommandOutput } from '../../src/commands/command.ts'
-import { COMMANDS } from '../../src/commands/commands.ts'
-import { explainDatabaseError } from '../../src/commands/explain-database.ts'
-import { AppError } from '../../src/core/app-error.ts'
-import type { EndedJson, Environment } from './program.ts'
+import { readConfig } from '../../../src/app/config.ts'
+import { findCommand } from '../../../src/commands/arguments/find-command.ts'
+import { readArguments } from '../../../src/commands/arguments/read-arguments.ts'
+import { readSharedOptions } from '../../../src/commands/arguments/shared-options.ts'
+import { UsageError, type Command, type CommandOutput } from '../../../src/commands/command.ts'
+import { COMMANDS } from '../../../src/commands/commands.ts'
+import { explainDatabaseError } from '../../../src/commands/explain-database.ts'
+import { AppError } from '../../../src/core/app-error.ts'
+import type { EndedJson, Environment } from '../program.ts'
 
 /** How a command ended: with `--json` it would print `body`, otherwise `text`. */
 export interface CalledCommand extends Omit<EndedJson, 'stderr'> {
