@@ -58,13 +58,13 @@ it('are readable on a terminal', async ({ skip }) => {
   endWithTests(child)
   let printed = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text))
-  await until('it has started', () => printed.includes('INFO: started') && printed.includes('curl'), WAIT_MS)
+  // oxlint-disable-next-line no-control-regex -- colours are control characters
+  const plain = () => printed.replaceAll(/\u001B\[\d+m/g, '')
+  await until('it has started', () => plain().includes('INFO: started') && plain().includes('curl'), WAIT_MS)
   // As the terminal sends it for Ctrl-C.
   child.stdin.write('\u0003')
   const [status] = await once(child, 'close')
-  // oxlint-disable-next-line no-control-regex -- colours are control characters
-  const plain = printed.replaceAll(/\u001B\[\d+m/g, '')
-  expect(plain).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: started \{"url":"http:.*\}\r$/m)
-  expect(plain).toMatch(/^.*INFO: stopped \{"reason":"SIGINT","duration_ms":\d+\}\r$/m)
+  expect(plain()).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: started \{"url":"http:.*\}\r$/m)
+  expect(plain()).toMatch(/^.*INFO: stopped \{"reason":"SIGINT","duration_ms":\d+\}\r$/m)
   expect(status).toBe(0)
 })
