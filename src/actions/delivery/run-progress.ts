@@ -29,6 +29,7 @@ export interface RunProgress {
   readonly eta: number | null
 }
 
+/** Undefined before the campaign has a run. */
 export async function findRunProgress(
   store: Store,
   { campaign, shown }: DeliveredCampaign,

@@ -43,7 +43,7 @@ export interface Delivery {
  * | draft     | scheduled | start, with a `start_at`                                        |
  * | draft     | running   | start                                                           |
  * | scheduled | running   | its time came                                                   |
- * | scheduled | overdue   | it could not start within `grace_hours`                         |
+ * | scheduled | overdue   | it could not start within `grace_hours`, or was restored from a backup |
  * | overdue   | running   | resume                                                          |
  * | running   | finished  | nobody is queued, sending or deferred any more                  |
  * | finished  | running   | people in doubt are sent again                                  |

@@ -13,7 +13,7 @@
 // | sending   | deferred  | the server refused it for now                                                                 |
 // | sending   | queued    | no server was asked: the connection failed before, or the process died before the attempt      |
 // | sending   | in_doubt  | the process died, or the connection ended, between the message and the reply                  |
-// | in_doubt  | sent      | the reply of a process that was believed dead arrives after all                               |
+// | in_doubt  | sent, failed, deferred or queued | the outcome of a process that was believed dead arrives after all      |
 // | in_doubt  | queued    | somebody says: send again                                                                     |
 // | in_doubt  | failed    | somebody says: give up                                                                        |
 
@@ -32,7 +32,8 @@ export type MessageState = (typeof MESSAGE_STATES)[number]
 /** The states of a message that a run is not finished with. */
 export const OPEN_STATES = ['queued', 'sending', 'deferred'] as const satisfies readonly MessageState[]
 
-/** Why the freeze, or the checks at a message's turn, removed it. In the order in which the first that holds is taken. */
+/** Why the freeze, or the checks at a message's turn, removed it. The freeze takes the first of the first five that
+ * holds. */
 export const REMOVAL_REASONS = [
   'user_removed_due_to_hard_bounce',
   'user_removed_due_to_complaint',

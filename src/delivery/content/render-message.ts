@@ -13,6 +13,8 @@ import { escapeHtml, renderLiquid, TooLong } from './template/mail-liquid.ts'
 
 /** In the subject of tests. */
 const TEST_MARK = '[Test] '
+
+/** The whole message, as it goes to the server. `isOk` is false where the content or the person's data is to blame. */
 export function renderMessage(opened: OpenedLetter, job: PersonalJob): RenderResult {
   const content = renderContent(opened, job)
   if (!content.isOk) return content
@@ -31,6 +33,7 @@ export function renderMessage(opened: OpenedLetter, job: PersonalJob): RenderRes
   }
 }
 
+/** What people read of the message, for previews. `isOk` is false as for `renderMessage`. */
 export function renderParts(opened: OpenedLetter, job: PersonalJob): PartsResult {
   const content = renderContent(opened, job)
   if (!content.isOk) return content

@@ -1,6 +1,6 @@
 // One person as a campaign would treat them now: their group, their template, and whether they would be sent to.
 import { shownAttributes } from '../../actions/email-protection.ts'
-import { placePeople, type Placed } from '../../actions/delivery/place-people.ts'
+import { placePeople, type Placed } from '../run/place-people.ts'
 import { AppError, invalidRequest } from '../../core/app-error.ts'
 import { chooseTemplate, type PinnedTemplate } from '../../core/delivery/audience/pinned-variation.ts'
 import { holdsFor } from '../../core/segments/holds-for.ts'

@@ -3,7 +3,7 @@
 import { shownAttributes } from '../../actions/email-protection.ts'
 import { findActiveListsByLabel } from '../../actions/coupons/active-coupon-lists.ts'
 import { holdCoupons, releaseCoupons } from '../../actions/coupons/hold-coupons.ts'
-import { findRefusals } from '../../actions/delivery/place-people.ts'
+import { findRefusals } from './place-people.ts'
 import { calendarDate } from '../../core/coupons/coupon-list.ts'
 import type { RemovalReason } from '../../core/delivery/message-state.ts'
 import { EMAIL } from '../../core/users/user-attributes.ts'

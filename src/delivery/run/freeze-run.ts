@@ -1,6 +1,6 @@
 // Freezes the audience of a run: walks the users of the workspace in slices, and makes a message of each who is in it. A slice is one
 // transaction that also records how far the walk is, so that another process can go on. Then removes duplicates, slice by slice.
-import { placePeople, type Candidate } from '../../actions/delivery/place-people.ts'
+import { placePeople, type Candidate } from './place-people.ts'
 import { chooseDuplicates } from '../../core/delivery/audience/duplicates.ts'
 import { listMessagesTo, listSharedAddresses, removeQueued } from '../../store/delivery/frozen-messages.ts'
 import { findSurvivors } from '../../store/delivery/linked-messages.ts'

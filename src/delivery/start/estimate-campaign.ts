@@ -1,6 +1,6 @@
 // Estimates what would happen if a campaign were started now: walks its audience as the freeze of a run does, and writes nothing.
 import { setImmediate } from 'node:timers/promises'
-import { placePeople, type Candidate } from '../../actions/delivery/place-people.ts'
+import { placePeople, type Candidate } from '../run/place-people.ts'
 import { requireDelivery, type CampaignKey } from '../../actions/delivery/require-delivery.ts'
 import { invalidRequest } from '../../core/app-error.ts'
 import { GROUPS, type Group } from '../../core/campaigns/facts.ts'

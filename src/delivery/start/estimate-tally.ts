@@ -1,6 +1,6 @@
 // Counts the places of an audience for an estimate. Of several people with one address it counts one, as a run sends to one.
 import { hash } from 'node:crypto'
-import type { Candidate, Placed } from '../../actions/delivery/place-people.ts'
+import type { Candidate, Placed } from '../run/place-people.ts'
 import { AppError } from '../../core/app-error.ts'
 import { GROUPS, type Group } from '../../core/campaigns/facts.ts'
 import type { PinnedTemplate } from '../../core/delivery/audience/pinned-variation.ts'

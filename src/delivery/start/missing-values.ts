@@ -1,6 +1,6 @@
 // Counts the people for whom a variable of their template has no value: they would be removed, or read an empty place.
 import { shownAttributes } from '../../actions/email-protection.ts'
-import type { Candidate, Placed } from '../../actions/delivery/place-people.ts'
+import type { Candidate, Placed } from '../run/place-people.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import type { Store } from '../../store/store.ts'
 import type { EmailVault } from '../../store/users/email-vault.ts'

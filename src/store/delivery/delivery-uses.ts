@@ -56,7 +56,7 @@ export async function removeDeliveryUses({ query }: Store, campaign: number): Pr
   await query.deleteFrom('delivery_uses').where('campaign', '=', campaign).execute()
 }
 
-/** What `campaignsUsing` looks for. */
+/** What `listCampaignsUsing` looks for. */
 export interface WantedUse {
   readonly workspaceId: string
   readonly kind: UseKind

@@ -204,6 +204,7 @@ export interface StoredAttempt {
   readonly host: string
 }
 
+/** Attempts that are stored already are left as they are. */
 export async function addAttempts(store: Store, attempts: readonly StoredAttempt[]): Promise<void> {
   if (attempts.length === 0) return
   const columns = {

@@ -52,6 +52,7 @@ const KNOWN_VARIABLE = new RegExp(
 )
 const MAY_BE_WEB_ADDRESS = /^\s*https?/i
 
+/** Never throws: of faulty text it returns the faults, and leaves the HTML as it is. */
 export function prepareTemplate({ html, subject, senderName, firstLink = 1 }: TemplateText): PreparedTemplate {
   const sources = {
     subject: readLiquid(subject, 'text'),

@@ -1,5 +1,5 @@
 // Places people of a campaign's audience: the group and variation of each, and why some are not sent to ("Freeze"). The freeze of a run
-// and its estimate share it. Duplicates are found later, over the whole run (`core/delivery/duplicates.ts`).
+// and its estimate share it. Duplicates are found later, over the whole run (`core/delivery/audience/duplicates.ts`).
 import type { Group } from '../../core/campaigns/facts.ts'
 import { agreesTo } from '../../core/delivery/audience/consent.ts'
 import type { Delivery } from '../../core/delivery/delivery.ts'

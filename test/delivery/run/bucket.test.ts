@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bucketOf, pickByShare, type BucketPurpose } from '../../../src/actions/delivery/bucket.ts'
+import { bucketOf, pickByShare, type BucketPurpose } from '../../../src/delivery/run/bucket.ts'
 
 const PURPOSES: readonly BucketPurpose[] = ['global_control', 'campaign_control', 'variation']
 const PEOPLE = 20_000
