@@ -1,7 +1,7 @@
 // Rate limits through real HTTP ("Rate limits"): exact at the edge, aligned to the UTC minute and day, reported in headers.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AppError } from '../../../src/core/app-error.ts'
-import { DEFAULT_SETTINGS, LIMIT_DEFAULTS, type Limits } from '../../../src/core/workspace.ts'
+import { DEFAULT_SETTINGS, LIMIT_DEFAULTS, type Limits, type Workspace } from '../../../src/core/workspace.ts'
 import type { LimitedOperation } from '../../../src/http/limits/limiter.ts'
 import { RateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { trackEvents } from '../../../src/operations/events/track-events.ts'
@@ -23,6 +23,15 @@ import { trackingOf } from '../../support/calls/tracking.ts'
 import { DAY_MS } from '../../../src/core/time-zone.ts'
 
 const NOON = Date.UTC(2030, 5, 15, 12)
+const MAIN: Workspace = {
+  ...DEFAULT_SETTINGS,
+  id: 'main',
+  name: 'main',
+  createdAt: 0,
+  globalControlSeed: 'seed',
+  linkKey: 'key',
+  limits: LIMIT_DEFAULTS,
+}
 const MINUTE_MS = 60_000
 const SECOND_MS = 1_000
 const visits = (count: number) => Array.from({ length: count }, () => ({ action: 'Visit' }))
@@ -395,15 +404,7 @@ describe('A daily limit of an embedded server', () => {
 
   it('is saved once for each change, and again if saving failed', async () => {
     const rateLimits = new RateLimits()
-    const workspace = {
-      ...DEFAULT_SETTINGS,
-      id: 'main',
-      name: 'main',
-      createdAt: 0,
-      globalControlSeed: 'seed',
-      linkKey: 'key',
-      limits: LIMIT_DEFAULTS,
-    }
+    const workspace = MAIN
     const saved: number[] = []
     const save = () => rateLimits.save(async (windows) => void saved.push(...windows.map(({ day }) => day.used)))
     const take = (operation: LimitedOperation) => rateLimits.take({ workspace, operation, units: 1, now: NOON })
@@ -423,15 +424,7 @@ describe('Refused requests', () => {
     const rateLimits = new RateLimits()
     const limitTo = (units: number) => {
       const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: units }
-      return {
-        ...DEFAULT_SETTINGS,
-        id: 'main',
-        name: 'main',
-        createdAt: 0,
-        globalControlSeed: 'seed',
-        linkKey: 'key',
-        limits,
-      }
+      return { ...MAIN, limits }
     }
     for (let times = 0; times < 8; times++)
       rateLimits.count({ workspace: limitTo(5), operation: trackEvents, now: NOON })
@@ -454,15 +447,7 @@ describe('A server that ends before it served, for example because its port is i
     const rateLimits = new RateLimits(read)
     await rateLimits.saveAll(save, NOON)
     expect(saved).toEqual([])
-    const workspace = {
-      ...DEFAULT_SETTINGS,
-      id: 'main',
-      name: 'main',
-      createdAt: 0,
-      globalControlSeed: 'seed',
-      linkKey: 'key',
-      limits: LIMIT_DEFAULTS,
-    }
+    const workspace = MAIN
     rateLimits.take({ workspace, operation: trackEvents, units: 1, now: NOON })
     await rateLimits.saveAll(save, NOON)
     expect(saved).toEqual([trackEvents.name])
@@ -471,15 +456,7 @@ describe('A server that ends before it served, for example because its port is i
 
 describe('a clock that goes back', () => {
   const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: 2 }
-  const workspace = {
-    ...DEFAULT_SETTINGS,
-    id: 'main',
-    name: 'main',
-    createdAt: 0,
-    globalControlSeed: 'seed',
-    linkKey: 'key',
-    limits,
-  }
+  const workspace = { ...MAIN, limits }
   const taking = () => {
     const rateLimits = new RateLimits()
     return (now: number) => {
