@@ -1,4 +1,4 @@
-// How the suites run: real processes and stores, two files more at a time than there are processors, because some of it waits.
+// How the suites run: real processes and stores, three files more at a time than there are processors, because some of it waits.
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -23,6 +23,10 @@ const WAITING = [
   'stopped-sender',
   'several-processes',
   'changes-under-way',
+  'pace',
+  'coupon-alerts',
+  'acknowledged-users',
+  'report-effects',
 ]
 /** The longest of the others, which would run alone in the end if they were begun last. */
 const LONG = [
@@ -103,7 +107,7 @@ export default defineConfig({
       { extends: true, test: { name: 'no-fast-path', include: WITHOUT_FAST_PATH, env: { TEST_FAST_PATH: 'off' } } },
     ],
     pool: 'forks',
-    maxWorkers: availableParallelism() + 2,
+    maxWorkers: availableParallelism() + 3,
     // Files follow each other in one process, which has loaded what they need: loading is an eighth of the work of the shorter ones.
     isolate: false,
     globalSetup: ['postgres-server', 'migrated-stores', 'built-program'].map((name) =>

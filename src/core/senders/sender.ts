@@ -28,7 +28,7 @@ export interface SenderLimits {
 }
 
 /** The time over which `perSecond` counts. More than a second, because messages of a moment reach the server some milliseconds apart. */
-export const RATE_WINDOW_MS = 1_025
+export const RATE_WINDOW_MS = 1_050
 
 export const SENDER_LIMIT_DEFAULTS: SenderLimits = {
   perSecond: 14,

@@ -29,6 +29,7 @@ const HOUR_MS = 3_600_000
 /** Longer than claimed messages wait for a connection. */
 const SLOW_REPLY_MS = 2_500
 
+// Each test has a workspace and a sender of its own, and waits most of its time: they run side by side.
 describeEachStore('the pace of a campaign', (kind) => {
   const bench = useMailingBench(kind)
 
@@ -51,7 +52,7 @@ describeEachStore('the pace of a campaign', (kind) => {
     expect((await server.call('PUT', PREFERENCES_PATH, { body })).status).toBe(200)
   }
 
-  it('waits for the next day when the daily quota is used, and goes on when there is more', async () => {
+  it.concurrent('waits for the next day when the daily quota is used, and goes on when there is more', async () => {
     const server = await bench.makeWorkspace()
     await addPeople(
       server,
@@ -73,27 +74,30 @@ describeEachStore('the pace of a campaign', (kind) => {
     expect((await finishMailing(server, campaign)).run.states).toMatchObject({ sent: 10, removed: 2 })
   })
 
-  it('waits while the server takes no connection: nobody loses by it, and who opts out meanwhile gets nothing', async () => {
-    const server = await bench.makeWorkspace()
-    await addPeople(server, peopleOf(6, 'down.example'))
-    let isDown = true
-    const closed = { reply: '421 4.3.2 Closed for now' }
-    const sink = await startMailSink({ rule: ({ stage }) => (isDown && stage === 'connect' ? closed : undefined) })
-    const campaign = await startMailing(server, sink)
-    const { waiting } = await untilState(server, campaign, 'waiting')
-    expect(waiting?.reply).toBe('421 4.3.2 Closed for now')
-    const run = await untilRun(server, campaign, 'nobody is on a connection', ({ states }) => states['sending'] === 0)
-    expect(run.states).toMatchObject({ queued: 6, sent: 0, failed: 0, deferred: 0, removed: 0 })
-    await optOut(server, 'p0003')
-    isDown = false
-    const finished = await finishMailing(server, campaign)
-    expect(finished.run.states).toMatchObject({ sent: 5, removed: 1 })
-    expect(reasonsIn(finished.messages)).toEqual({ p0003: 'user_removed_due_to_opt_out' })
-    expect(recipientsIn(sink, 'down.example')).toHaveLength(5)
-    await sink.stop()
-  })
+  it.concurrent(
+    'waits while the server takes no connection: nobody loses by it, and who opts out meanwhile gets nothing',
+    async () => {
+      const server = await bench.makeWorkspace()
+      await addPeople(server, peopleOf(6, 'down.example'))
+      let isDown = true
+      const closed = { reply: '421 4.3.2 Closed for now' }
+      const sink = await startMailSink({ rule: ({ stage }) => (isDown && stage === 'connect' ? closed : undefined) })
+      const campaign = await startMailing(server, sink)
+      const { waiting } = await untilState(server, campaign, 'waiting')
+      expect(waiting?.reply).toBe('421 4.3.2 Closed for now')
+      const run = await untilRun(server, campaign, 'nobody is on a connection', ({ states }) => states['sending'] === 0)
+      expect(run.states).toMatchObject({ queued: 6, sent: 0, failed: 0, deferred: 0, removed: 0 })
+      await optOut(server, 'p0003')
+      isDown = false
+      const finished = await finishMailing(server, campaign)
+      expect(finished.run.states).toMatchObject({ sent: 5, removed: 1 })
+      expect(reasonsIn(finished.messages)).toEqual({ p0003: 'user_removed_due_to_opt_out' })
+      expect(recipientsIn(sink, 'down.example')).toHaveLength(5)
+      await sink.stop()
+    },
+  )
 
-  it('looks again at people who wait behind a server that takes its time', async () => {
+  it.concurrent('looks again at people who wait behind a server that takes its time', async () => {
     const server = await bench.makeWorkspace()
     await addPeople(server, peopleOf(5, 'behind.example'))
     let isHeld = false
@@ -113,7 +117,7 @@ describeEachStore('the pace of a campaign', (kind) => {
     await sink.stop()
   })
 
-  it('pauses when the server refuses the password, and goes on with the right one', async () => {
+  it.concurrent('pauses when the server refuses the password, and goes on with the right one', async () => {
     const server = await bench.makeWorkspace()
     await addPeople(server, peopleOf(6, 'password.example'))
     const sink = await startMailSink({ credentials: { username: 'shop', password: 'right' } })
@@ -137,7 +141,7 @@ describeEachStore('the pace of a campaign', (kind) => {
     await sink.stop()
   })
 
-  it('keeps its rate over a pause and a resume', async () => {
+  it.concurrent('keeps its rate over a pause and a resume', async () => {
     const server = await bench.makeWorkspace()
     await addPeople(server, peopleOf(40, 'rate.example'))
     const campaign = await startMailing(server, bench.sink, { sender: { limits: { per_second: 10 } } })
@@ -153,7 +157,7 @@ describeEachStore('the pace of a campaign', (kind) => {
     )
   })
 
-  it('stops claiming at a pause, and goes on at a resume', async () => {
+  it.concurrent('stops claiming at a pause, and goes on at a resume', async () => {
     const server = await bench.makeWorkspace()
     await addPeople(server, peopleOf(40, 'pause.example'))
     const campaign = await startMailing(server, bench.sink, { sender: { limits: { per_second: 3 } } })
@@ -168,7 +172,7 @@ describeEachStore('the pace of a campaign', (kind) => {
     expect(recipientsIn(bench.sink, 'pause.example')).toHaveLength(40)
   })
 
-  it('is held by a pause that comes at once, before the audience is frozen', async () => {
+  it.concurrent('is held by a pause that comes at once, before the audience is frozen', async () => {
     const server = await bench.makeWorkspace()
     await addPeople(server, peopleOf(10, 'early.example'))
     const campaign = await startMailing(server, bench.sink)
@@ -178,7 +182,7 @@ describeEachStore('the pace of a campaign', (kind) => {
     expect(recipientsIn(bench.sink, 'early.example')).toHaveLength(10)
   })
 
-  it('ends at a cancellation: the rest is removed, and statistics tell why', async () => {
+  it.concurrent('ends at a cancellation: the rest is removed, and statistics tell why', async () => {
     const server = await bench.makeWorkspace()
     await addPeople(server, peopleOf(40, 'cancel.example'))
     const campaign = await startMailing(server, bench.sink, { sender: { limits: { per_second: 1 } } })
@@ -203,7 +207,7 @@ describeEachStore('the pace of a campaign', (kind) => {
     })
   })
 
-  it('begins at its time, and a cancellation before it leaves nothing to send', async () => {
+  it.concurrent('begins at its time, and a cancellation before it leaves nothing to send', async () => {
     const server = await bench.makeWorkspace()
     await addPeople(server, peopleOf(3, 'later.example'))
     const inMs = (ms: number) => ({ delivery: { start_at: new Date(Date.now() + ms).toISOString() } })
@@ -221,7 +225,7 @@ describeEachStore('the pace of a campaign', (kind) => {
     expect(await readRun(server, later)).toBeUndefined()
   })
 
-  it('waits for a person when it could not begin within the grace', async () => {
+  it.concurrent('waits for a person when it could not begin within the grace', async () => {
     const server = await bench.makeWorkspace()
     await addPeople(server, peopleOf(2, 'overdue.example'))
     const start_at = new Date(Date.now() + HOUR_MS).toISOString()
