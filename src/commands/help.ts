@@ -21,12 +21,32 @@ export function helpOfAll(commands: readonly Command[]): string {
 
 export function helpOf(command: Command): string {
   const own = Object.entries(command.options).map(([name, option]): Row => [optionUsage(name, option), option.summary])
-  const lines = [`Usage: tidings ${usageOf(command)}`, '', command.summary]
+  const [first = '', ...rest] = wrapUsage(usageOf(command))
+  const lines = [`Usage: tidings ${first.trim()}`, ...rest, '', command.summary]
   if (command.details !== undefined) lines.push('', command.details)
   return [...lines, '', ...toColumns([...own, ...Object.entries(SHARED_OPTIONS)]), ''].join('\n')
 }
 
+/** The left column is so wide at the most: what is longer stands above its right side. */
+const LEFT_WIDTH_MAX = 48
+const LINE_WIDTH_MAX = 120
+
 function toColumns(rows: readonly Row[]): string[] {
-  const width = Math.max(...rows.map(([left]) => left.length))
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)
+  const width = Math.max(...rows.map(([left]) => left.length).filter((length) => length <= LEFT_WIDTH_MAX), 0)
+  return rows.flatMap(([left, right]) => {
+    if (left.length <= width) return [`  ${left.padEnd(width)}  ${right}`]
+    return [...wrapUsage(left), `  ${' '.repeat(width)}  ${right}`]
+  })
+}
+
+/** Lines that break before options; all but the first stand a little to the right. */
+function wrapUsage(usage: string): string[] {
+  const lines: string[] = []
+  for (const part of usage.split(/ (?=\[|--)/)) {
+    const line = lines.at(-1)
+    if (line !== undefined && line.length + 1 + part.length <= LINE_WIDTH_MAX)
+      lines[lines.length - 1] = `${line} ${part}`
+    else lines.push((lines.length === 0 ? '  ' : '      ') + part)
+  }
+  return lines
 }

@@ -4,15 +4,14 @@ import { messageIdOfRun, EMAIL_PLATFORM } from '../../core/delivery/delivery-ent
 import type { Suppression } from '../../core/delivery/suppression.ts'
 import { ignored, type Feedback, type Ignored } from '../../core/feedback/judge-bounce.ts'
 import { toIso } from '../../core/time-value.ts'
-import { EMAIL } from '../../core/users/user-attributes.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import type { LogWriter } from '../../log/event-log.ts'
 import { findSentMessages, type MessageNumbers, type SentMessage } from '../../store/delivery/sent-messages.ts'
 import { recordSoftBounces } from '../../store/senders/soft-bounces.ts'
 import { addSuppressions } from '../../store/senders/suppressions.ts'
-import type { Database, Store } from '../../store/store.ts'
-import { findUserByEmail } from '../../store/users/users.ts'
+import type { Database } from '../../store/store.ts'
 import { isGenuine, readToken } from '../links/link-token.ts'
+import { findAddresses, toShownEvidence } from './shown-addresses.ts'
 import { optOutByComplaint } from './opt-out-by-complaint.ts'
 
 /** What one report says, and the tokens in it that may name the message. */
@@ -113,7 +112,8 @@ async function changeTables(
   const soft = counted.filter(({ feedback }) => feedback.kind === 'bounce' && feedback.address === 'soft_bounce')
   if (suppressing.length + soft.length > 0) {
     await database.write(async (store) => {
-      const emails = await findEmails(store, workspace, [...suppressing, ...soft])
+      const keys = [...suppressing, ...soft].map(({ message }) => message.emailKey)
+      const emails = await findAddresses(store, workspace.id, keys)
       await addSuppressions(
         store,
         suppressing.map((one) => toSuppression(one, { workspace, emails, now })),
@@ -131,26 +131,11 @@ function suppressionReasonOf(feedback: Feedback): 'complaint' | 'hard_bounce' | 
   return feedback.kind === 'bounce' && feedback.address === 'hard_bounce' ? 'hard_bounce' : undefined
 }
 
-/** Email key → the address as it is shown, sealed where emails are encrypted. */
 type Emails = ReadonlyMap<string, string | null>
-
-async function findEmails(store: Store, { id, emailProtection }: Workspace, counted: readonly Counted[]) {
-  const emails = new Map<string, string | null>()
-  for (const { message } of counted) {
-    const { emailKey } = message
-    if (emails.has(emailKey)) continue
-    if (emailProtection !== 'encrypted') emails.set(emailKey, emailKey)
-    else {
-      const [sealed] = (await findUserByEmail(store, id, emailKey))?.attributes[EMAIL] ?? []
-      emails.set(emailKey, typeof sealed === 'string' ? sealed : null)
-    }
-  }
-  return emails
-}
 
 function toAddress({ feedback, message: { emailKey } }: Counted, emails: Emails) {
   const evidence = 'evidence' in feedback ? feedback.evidence : null
-  return { emailKey, email: emails.get(emailKey) ?? null, evidence }
+  return { emailKey, email: emails.get(emailKey) ?? null, evidence: toShownEvidence(emailKey, evidence) }
 }
 
 function toSuppression(

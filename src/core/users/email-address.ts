@@ -7,6 +7,8 @@ export const EMAIL_LENGTH_MAX = 320
  */
 const ADDRESS = /^[^\s@\p{C}]{1,64}@[^\s@\p{C}.]+(?:\.[^\s@\p{C}.]+)*$/u
 const ASCII = /^[\0-\x7f]*$/
+/** An address within other text, up to what usually stands around one. */
+const QUOTED_ADDRESS = /[^\s<>()"',;:]+@[^\s<>()"',;:]+/g
 /** What a domain of any alphabet consists of. Other domains have no ASCII form. */
 const DOMAIN = /^[\p{L}\p{M}\p{N}.-]+$/u
 
@@ -35,6 +37,11 @@ function normalizeDomain(domain: string): string {
   if (ASCII.test(domain)) return domain.toLowerCase()
   const url = DOMAIN.test(domain) ? URL.parse(`http://${domain}`) : null
   return url?.hostname || withoutCase(domain)
+}
+
+/** A text with what looks like an address left out, such as a reply of a mail server that quotes one. */
+export function withoutAddresses(text: string): string {
+  return text.replaceAll(QUOTED_ADDRESS, '…')
 }
 
 export function isEmail(address: string): boolean {

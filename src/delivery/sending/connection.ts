@@ -167,7 +167,8 @@ export class Connection {
     let isEnding = false
     const beforeEnd = async () => {
       const hasTargets = Object.keys(made.targets).length > 0
-      await this.#tell(ready, { kind: 'attempted', ...(hasTargets && { targets: made.targets }) })
+      const targets = ready.sending.toKeptTargets(made.targets, this.#options.parts.emailVault)
+      await this.#tell(ready, { kind: 'attempted', ...(hasTargets && { targets }) })
       await gate.untilEnd()
       // A process that took the sender over waits for everything in the log: it finds this attempt, or the lease ended before it.
       if (!isLeaseValid()) throw new LeaseLost()
@@ -175,12 +176,12 @@ export class Connection {
     }
     try {
       const reply = await session.send(mail, { beforeEnd })
-      void this.#tell(ready, { kind: 'sent', reply: toKeptReply(reply) })
+      void this.#tell(ready, { kind: 'sent', reply: toKeptReply(ready.sending.toKept(reply)) })
       ready.sending.countBlocked(false)
       gate.clearDomain(domainOf(ready.claimed.address).toLowerCase())
       gate.succeed()
     } catch (error) {
-      if (error instanceof SmtpFailure) return this.#fail(ready, error.reply)
+      if (error instanceof SmtpFailure) return this.#fail(ready, ready.sending.toKept(error.reply))
       if (!isEnding) throw error
       this.#options.parts.onFailure(error, 'cannot tell whether a message was sent; it is in doubt')
       void this.#tell(ready, { kind: 'in_doubt' })

@@ -1,11 +1,14 @@
 // A run while this process sends it: its letters, and how many messages in a row were blocked.
 import { chooseTemplate } from '../../core/delivery/audience/pinned-variation.ts'
+import type { SmtpReply } from '../../core/delivery/failures.ts'
+import { withoutAddresses } from '../../core/users/email-address.ts'
 import type { RunMessage } from '../../store/delivery/messages.ts'
 import { listDeliveryAttachments } from '../../store/delivery/delivery-attachments.ts'
 import type { StoredSender } from '../../store/senders/senders.ts'
 import { StoreError, TooBusy } from '../../store/store.ts'
 import { toLetterAttachments } from '../content/attachments/campaign-files.ts'
-import type { Letter, RenderJob } from '../content/render-job.ts'
+import type { Letter, RenderedMessage, RenderJob } from '../content/render-job.ts'
+import type { EmailVault } from '../../store/users/email-vault.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
 import type { ClaimedMessage } from '../run/claim-block.ts'
 import { toCampaignLetter } from '../run/campaign-letter.ts'
@@ -47,6 +50,22 @@ export class SendingRun {
       allowsTracking,
       date,
     }
+  }
+
+  /** A reply as it is kept: it may quote the address, which must not be stored in plain text where emails are encrypted. */
+  toKept(reply: SmtpReply): SmtpReply {
+    return this.#isEncrypted ? { ...reply, text: withoutAddresses(reply.text) } : reply
+  }
+
+  /** The person's own targets of links as they are kept: they may hold the address. */
+  toKeptTargets(targets: RenderedMessage['targets'], vault: EmailVault | undefined): RenderedMessage['targets'] {
+    if (!this.#isEncrypted || !vault) return targets
+    const { id } = this.open.workspace
+    return Object.fromEntries(Object.entries(targets).map(([link, url]) => [link, vault.seal(id, url).sealed]))
+  }
+
+  get #isEncrypted(): boolean {
+    return this.open.workspace.emailProtection === 'encrypted'
   }
 
   /** Counts an outcome; true if the campaign must pause, because the server blocks everything. */

@@ -39,7 +39,7 @@ export const MessageOutput = Type.Object({
   ),
   coupons: Type.Record(Type.String(), Type.String(), { description: 'Label of the coupon list → code.' }),
   sent_at: Nullable(IsoTime),
-  next_at: Type.Optional(Type.String({ format: 'date-time', description: 'When a deferred message is tried again.' })),
+  next_at: Type.Optional(Type.String({ format: 'date-time', description: 'When a message that waits for a time is tried again.' })),
   impressions: Type.Integer(),
   clicks: Type.Integer(),
 })
@@ -142,7 +142,8 @@ export function writeMessage(message: DetailedMessage): string {
     }),
     coupons: message.coupons,
     sent_at: sentAt === null ? null : toIso(sentAt),
-    ...(state === 'deferred' && { next_at: toIso(nextAt) }),
+    // A queued message has a time while its recipient's domain waits, or its server did not take it.
+    ...((state === 'deferred' || (state === 'queued' && nextAt > 0)) && { next_at: toIso(nextAt) }),
     impressions: message.impressions,
     clicks: message.clicks,
   })

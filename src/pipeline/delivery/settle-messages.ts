@@ -3,6 +3,8 @@
 import { issueCoupons, releaseCoupons } from '../../actions/coupons/hold-coupons.ts'
 import { applyEvent } from '../../core/delivery/apply-event.ts'
 import type { DeliveryEvent } from '../../core/delivery/delivery-entry.ts'
+import { replyText } from '../../core/delivery/failures.ts'
+import { evidenceOf } from '../../core/feedback/judge-bounce.ts'
 import type { Suppression } from '../../core/delivery/suppression.ts'
 import { findMessagesForUpdate, saveProgress } from '../../store/delivery/message-progress.ts'
 import {
@@ -14,6 +16,7 @@ import {
   type RunMessage,
 } from '../../store/delivery/messages.ts'
 import { recordSoftBounces, type SoftBounce } from '../../store/senders/soft-bounces.ts'
+import { findAddresses, toShownEvidence } from '../../actions/feedback/shown-addresses.ts'
 import { addSuppressions } from '../../store/senders/suppressions.ts'
 import type { Store } from '../../store/store.ts'
 import { deliveriesOf, type Batch } from '../batch.ts'
@@ -101,25 +104,33 @@ async function suppress(
   told: readonly ToldEvent[],
   messages: ReadonlyMap<string, RunMessage>,
 ): Promise<void> {
-  const suppressions: Suppression[] = []
-  const softBounces: (SoftBounce & { readonly workspaceId: string })[] = []
-  for (const { workspaceId, key, event } of told) {
+  const bounces = told.flatMap(({ workspaceId, key, event }) => {
     const message = messages.get(keyOf(key))
     // The person may have been erased.
-    if (event.kind !== 'failed' || !message || message.userId === ERASED_USER) continue
-    const { emailKey } = message
-    const address = { emailKey, email: toShownAddress(emailKey), evidence: event.reply?.text ?? null }
+    if (event.kind !== 'failed' || !message || message.userId === ERASED_USER) return []
     const isSoft = event.reason === 'soft_bounce'
-    if (event.suppress) suppressions.push({ workspaceId, ...address, reason: event.suppress, since: event.at })
-    if (isSoft) softBounces.push({ workspaceId, ...address, run: key.run, at: event.at })
-  }
-  await addSuppressions(store, suppressions)
-  for (const [workspaceId, bounces] of Map.groupBy(softBounces, (bounce) => bounce.workspaceId)) {
-    await recordSoftBounces(store, workspaceId, bounces)
+    return isSoft || event.suppress ? [{ workspaceId, run: key.run, emailKey: message.emailKey, event, isSoft }] : []
+  })
+  for (const [workspaceId, own] of Map.groupBy(bounces, (bounce) => bounce.workspaceId)) {
+    const emails = await findAddresses(
+      store,
+      workspaceId,
+      own.map(({ emailKey }) => emailKey),
+    )
+    const suppressions: Suppression[] = []
+    const softBounces: SoftBounce[] = []
+    for (const { emailKey, run, event, isSoft } of own) {
+      const address = { emailKey, email: emails.get(emailKey) ?? null, evidence: toEvidence(emailKey, event) }
+      if (event.suppress) suppressions.push({ workspaceId, ...address, reason: event.suppress, since: event.at })
+      if (isSoft) softBounces.push({ ...address, run, at: event.at })
+    }
+    await addSuppressions(store, suppressions)
+    await recordSoftBounces(store, workspaceId, softBounces)
   }
 }
 
-/** The key of an address is the address, except where emails are encrypted. */
-function toShownAddress(emailKey: string): string | null {
-  return emailKey.includes('@') ? emailKey : null
+/** What the server said, with the code in words. */
+function toEvidence(emailKey: string, event: DeliveryEvent): string | null {
+  if (!('reply' in event) || !event.reply) return null
+  return toShownEvidence(emailKey, evidenceOf(event.reply.enhancedCode, replyText(event.reply)))
 }
