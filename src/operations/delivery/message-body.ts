@@ -39,7 +39,9 @@ export const MessageOutput = Type.Object({
   ),
   coupons: Type.Record(Type.String(), Type.String(), { description: 'Label of the coupon list → code.' }),
   sent_at: Nullable(IsoTime),
-  next_at: Type.Optional(Type.String({ format: 'date-time', description: 'When a message that waits for a time is tried again.' })),
+  next_at: Type.Optional(
+    Type.String({ format: 'date-time', description: 'When a message that waits for a time is tried again.' }),
+  ),
   impressions: Type.Integer(),
   clicks: Type.Integer(),
 })
