@@ -19,7 +19,7 @@ import { until } from '../../support/server.ts'
 const KILLS = Number(process.env['CRASH_KILLS'] ?? 30)
 const CONNECTIONS = 4
 /** Slow enough that people are left at the last kill. */
-const PER_SECOND = 100
+const PER_SECOND = 60
 /** Of a life after its first message: most are short, because more happens at their beginning. */
 const ALIVE_MS = [30, 1_500] as const
 const PEOPLE = 500 + KILLS * 60
