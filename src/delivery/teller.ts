@@ -1,7 +1,7 @@
 // Tells the log of attempts and outcomes. Events are durable strictly in the order in which they were told: a connection tells the
 // outcome of a message before the attempt of its next one, so a crash leaves at most one message of each connection in doubt.
 import { v7 as newRequestId } from 'uuid'
-import type { DeliveryBody, DeliveryEvent } from '../core/delivery/delivery-entry.ts'
+import { deliveryPartitionKey, type DeliveryBody, type DeliveryEvent } from '../core/delivery/delivery-entry.ts'
 import type { LogWriter } from '../log/event-log.ts'
 import { pause } from '../runtime/pause.ts'
 import type { Run } from '../store/delivery/runs.ts'
@@ -122,11 +122,6 @@ function toEntry({ number, campaign, workspaceId, evaluatedAt }: ToldRun, events
     context: { campaign },
     body: Buffer.from(JSON.stringify(body)),
     events: events.length,
-    partitionKey: partitionKeyOf(campaign),
+    partitionKey: deliveryPartitionKey(campaign),
   } as const
-}
-
-/** All entries of a campaign's delivery are applied in order. */
-export function partitionKeyOf(campaign: number): string {
-  return `delivery ${campaign}`
 }

@@ -1,7 +1,7 @@
 // What a person decides about messages in doubt: to send them again, or to give them up ("in-doubt").
 import { v7 as newRequestId } from 'uuid'
 import { AppError } from '../../core/app-error.ts'
-import type { DeliveryBody } from '../../core/delivery/delivery-entry.ts'
+import { deliveryPartitionKey, type DeliveryBody } from '../../core/delivery/delivery-entry.ts'
 import type { LogWriter } from '../../log/event-log.ts'
 import { changeDeliveryState, lockDelivery, type StoredDelivery } from '../../store/delivery/deliveries.ts'
 import { listDoubtful, queueDoubtful, type DoubtfulSearch } from '../../store/delivery/doubtful-messages.ts'
@@ -93,7 +93,6 @@ function toEntry({ number, campaign, workspaceId, evaluatedAt }: Run, messages: 
     context: { campaign },
     body: Buffer.from(JSON.stringify(body)),
     events: events.length,
-    // As the processes that send do: all entries of a campaign's delivery are applied in order.
-    partitionKey: `delivery ${campaign}`,
+    partitionKey: deliveryPartitionKey(campaign),
   } as const
 }

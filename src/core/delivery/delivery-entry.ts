@@ -7,6 +7,11 @@ import type { FailureReason, RemovalReason } from './message-state.ts'
 /** The reply of the server, as far as it is kept. */
 export type KeptReply = Pick<SmtpReply, 'code' | 'enhancedCode' | 'text' | 'host'>
 
+/** All entries of a campaign's delivery have it, so they are applied in order. */
+export function deliveryPartitionKey(campaign: number): string {
+  return `delivery ${campaign}`
+}
+
 /** What all events of a message share. */
 export interface EventBasis {
   /** `messages.number`. */

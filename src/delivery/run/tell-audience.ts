@@ -1,13 +1,12 @@
 // Tells the log of the memberships of a run: everybody in its audience, with group, variation, locale, and the reason of those whom the
 // freeze removed. A crash repeats at most one entry, and memberships have identities.
 import { v7 as newRequestId } from 'uuid'
-import { EMAIL_PLATFORM } from '../../core/delivery/delivery-entry.ts'
+import { deliveryPartitionKey, EMAIL_PLATFORM } from '../../core/delivery/delivery-entry.ts'
 import { listMessagesAfter } from '../../store/delivery/frozen-messages.ts'
 import type { RunMessage } from '../../store/delivery/messages.ts'
 import { beginPhase, findRun, saveToldThrough } from '../../store/delivery/runs.ts'
 import { requireSenderLease, type SenderLease } from '../../store/senders/sender-leases.ts'
 import type { DeliveryParts } from '../delivery-parts.ts'
-import { partitionKeyOf } from '../teller.ts'
 import type { OpenRun } from './open-run.ts'
 
 /** Members in one entry: some 500 KB, and a batch of the pipeline. */
@@ -33,7 +32,7 @@ export async function tellSlice({ database, log }: DeliveryParts, lease: SenderL
         JSON.stringify({ run: run.number, members: messages.map((one) => toMember(one, evaluatedAt)) }),
       ),
       events: messages.length,
-      partitionKey: partitionKeyOf(campaign),
+      partitionKey: deliveryPartitionKey(campaign),
     })
   }
   await database.write(async (store) => {
