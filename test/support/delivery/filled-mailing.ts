@@ -8,12 +8,14 @@ import { couponCallsOf, couponsPath } from '../calls/coupon-calls.ts'
 import { startMailSink } from '../mail-sink/mail-sink.ts'
 import { readMail } from '../mail-sink/read-mail.ts'
 import { until, type TestServer } from '../server.ts'
-import { addMailing, addPeople, changeMailing, readRun } from './mailing.ts'
+import { addMailing, addPeople, changeMailing, readMessages, readRun } from './mailing.ts'
 
 /** What the server needs in its environment. */
 export const MAILING_ENVIRONMENT = { PUBLIC_URL: 'http://127.0.0.1:8080', ATTACHMENT_HOSTS: '127.0.0.1' }
 
 const REPORTS = { tile: 'reports' } as const
+/** Longer than a hit waits for its judgement. */
+const JUDGED_MS = 11_000
 
 /** Paths of operations whose answers show the run. */
 export async function fillMailing(server: TestServer): Promise<string[]> {
@@ -53,6 +55,13 @@ export async function fillMailing(server: TestServer): Promise<string[]> {
   expect(run.audience).toBe(3)
   const [picture] = /[\w./:-]+\/o\/[\w-]+/.exec(readMail(sink.mails.list()[0]?.raw as Buffer).html ?? '') ?? []
   expect((await fetch(server.url + new URL(picture as string).pathname)).status).toBe(200)
+  // Judged, so that nothing is told of it later.
+  server.setClock(Date.now() + JUDGED_MS)
+  await until('the picture is counted', async () => {
+    const messages = await readMessages(server, campaign)
+    return messages.some(({ impressions }) => impressions === 1)
+  })
+  server.setClock(undefined)
   await sink.stop()
   files.close()
   const root = '/core-services/v1'

@@ -161,6 +161,7 @@ export interface ShownMessage {
   readonly coupons: Readonly<Record<string, string>>
   readonly sent_at: string | null
   readonly next_at?: string
+  readonly impressions: number
 }
 
 /** All messages of a campaign, which has at most 500. */
