@@ -14,6 +14,7 @@ import { addMailing, addPeople, changeMailing, readMessages, readRun } from './m
 export const MAILING_ENVIRONMENT = { PUBLIC_URL: 'http://127.0.0.1:8080', ATTACHMENT_HOSTS: '127.0.0.1' }
 
 const REPORTS = { tile: 'reports' } as const
+const BROWSER = { 'user-agent': 'Mozilla/5.0 (Windows NT 10.0) Chrome/126.0.0.0 Safari/537.36' }
 /** Longer than a hit waits for its judgement. */
 const JUDGED_MS = 11_000
 
@@ -54,7 +55,7 @@ export async function fillMailing(server: TestServer): Promise<string[]> {
   })
   expect(run.audience).toBe(3)
   const [picture] = /[\w./:-]+\/o\/[\w-]+/.exec(readMail(sink.mails.list()[0]?.raw as Buffer).html ?? '') ?? []
-  expect((await fetch(server.url + new URL(picture as string).pathname)).status).toBe(200)
+  expect((await fetch(server.url + new URL(picture as string).pathname, { headers: BROWSER })).status).toBe(200)
   // Judged, so that nothing is told of it later.
   server.setClock(Date.now() + JUDGED_MS)
   await until('the picture is counted', async () => {
