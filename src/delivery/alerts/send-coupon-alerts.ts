@@ -62,7 +62,9 @@ export function startCouponAlerts(options: CouponAlertOptions): () => Promise<vo
 }
 
 async function decideDueAlerts({ database, clock }: CouponAlertOptions, isStopping: () => boolean): Promise<void> {
-  const workspaces = new Map((await listWorkspaces(database)).map(({ workspace }) => [workspace.id, workspace]))
+  const sending = (await listWorkspaces(database)).filter(({ workspace }) => sendsAlerts(workspace))
+  const workspaces = new Map(sending.map(({ workspace }) => [workspace.id, workspace]))
+  if (workspaces.size === 0) return
   for (let after = 0; !isStopping();) {
     const numbers = await listAlertingLists(database, after, LISTS_AT_ONCE)
     for (const list of await findCouponListsByNumber(database, numbers)) {
@@ -74,8 +76,12 @@ async function decideDueAlerts({ database, clock }: CouponAlertOptions, isStoppi
   }
 }
 
+/** A workspace that sends none now decides none either: what is due comes when it sends again. */
+function sendsAlerts({ suspended, alertSenderId }: Workspace): boolean {
+  return !suspended && alertSenderId !== null
+}
+
 function isDue(list: StoredCouponList, workspace: Workspace, now: number): boolean {
-  if (workspace.alertSenderId === null) return false
   const { next } = decideAlerts(list, list.sentAlerts, calendarDate(workspace.timezone, now))
   return next.shortage !== list.sentAlerts.shortage || next.expiryDay !== list.sentAlerts.expiryDay
 }
@@ -137,8 +143,8 @@ async function trySending(options: CouponAlertOptions, sent: SentAlert): Promise
 
 async function findAlertSender(database: Database, workspaceId: string): Promise<StoredSender | undefined> {
   const stored = await findWorkspace(database, workspaceId)
-  if (!stored || stored.workspace.suspended || stored.workspace.alertSenderId === null) return undefined
-  return findSender(database, workspaceId, stored.workspace.alertSenderId)
+  if (!stored || !sendsAlerts(stored.workspace)) return undefined
+  return findSender(database, workspaceId, stored.workspace.alertSenderId ?? '')
 }
 
 /** One connection for each alert: there are few. */

@@ -106,7 +106,14 @@ describeEachStore('Alerts of coupon lists', (kind) => {
     await untilAlerts(list.subscriber, 1)
     await new Promise((resolve) => setTimeout(resolve, QUIET_MS))
     expect(alertsTo(list.subscriber)).toHaveLength(1)
+    // What falls due while the workspace is suspended comes afterwards.
+    const senders = await workspace.call<{ data: { sender_id: string }[] }>('GET', '/core-services/v1/senders', REPORTS)
+    const alertSenderId = senders.body.data[0]?.sender_id ?? null
+    await workspace.change({ alertSenderId, suspended: true })
     bench.server.setClock(Date.now() + DAY_MS)
+    await new Promise((resolve) => setTimeout(resolve, QUIET_MS))
+    expect(alertsTo(list.subscriber)).toHaveLength(1)
+    await workspace.change({ alertSenderId })
     const [today, next] = await untilAlerts(list.subscriber, 2)
     bench.server.setClock(undefined)
     expect(today?.subject).toMatch(/expires in 2 days$/)
