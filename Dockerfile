@@ -9,9 +9,12 @@ RUN npm ci --ignore-scripts
 COPY rolldown.config.ts ./
 COPY bin ./bin
 COPY src ./src
-# `postinstall` links that Node. The last two lines remove what only a compiler or another system would need.
+COPY dashboard ./dashboard
+# `postinstall` links that Node; it would build the dashboard again. The last two lines remove what only a compiler or another system
+# would need.
 RUN npm run build \
   && npm prune --omit=dev --ignore-scripts \
+  && rm -r dashboard \
   && npm run postinstall \
   && rm -rf node_modules/node-linux-*/include node_modules/node-linux-*/share \
     node_modules/better-sqlite3/deps node_modules/better-sqlite3/src \

@@ -58,6 +58,12 @@ const FIRST = ['cluster-faults-jetstream', 'jetstream-log', ...WAITING, 'cluster
 )
 
 /**
+ * Chromium takes the processors whole, so that servers of other suites would be late for what they promise. Its suites run after all
+ * others, and only as many at a time as there are processors.
+ */
+const IN_CHROMIUM = 'test/dashboard/**/*.test.ts'
+
+/**
  * Suites whose requests take the fast path, which also run with `FAST_PATH=off` (`test/support/server.ts`). Those of all others go to
  * Node in any case, but for a few in suites about what happens later. `fast-path` compares the two paths itself.
  */
@@ -103,7 +109,16 @@ export default defineConfig({
   plugins: [startBuiltThreads],
   test: {
     projects: [
-      { extends: true, test: { name: 'all', include: ['test/**/*.test.ts'] } },
+      { extends: true, test: { name: 'all', include: ['test/**/*.test.ts'], exclude: [IN_CHROMIUM] } },
+      {
+        extends: true,
+        test: {
+          name: 'dashboard',
+          include: [IN_CHROMIUM],
+          maxWorkers: availableParallelism(),
+          sequence: { groupOrder: 1 },
+        },
+      },
       { extends: true, test: { name: 'no-fast-path', include: WITHOUT_FAST_PATH, env: { TEST_FAST_PATH: 'off' } } },
     ],
     pool: 'forks',
@@ -122,6 +137,7 @@ export default defineConfig({
     // For what never ends, not for what is slow: the slowest machine takes several times as long as the usual one.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 30_000 } },
     sequence: { sequencer: LongestFirst },
   },
 })

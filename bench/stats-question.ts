@@ -1,5 +1,5 @@
 // The statistics requests of the bench, and the check that plain SQL over the facts gives the same numbers.
-import { METRIC_TYPES, type MetricType } from '../src/core/statistics/campaign-counts.ts'
+import { METRIC_TYPES, type MetricType } from '../src/core/statistics/series/series-tree.ts'
 import { ATTRIBUTION_TYPES, type AttributionType } from '../src/core/statistics/cells.ts'
 import { fetchCampaignStats } from '../src/operations/statistics/fetch-campaign-stats.ts'
 import type { NewWorkspace } from '../src/actions/create-workspace.ts'

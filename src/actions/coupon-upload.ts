@@ -1,10 +1,12 @@
 // Adds any number of codes to a coupon list, all of them or none. Writes them in small transactions, so that other writers get
 // their turn; the codes stay invisible until the last transaction counts and shows all of them. Holds no more than one buffer in
 // memory.
+import type { ChangeContext } from '../core/accounts/audit.ts'
 import { AppError, invalidRequest } from '../core/app-error.ts'
 import { calendarDate, couponListStatus } from '../core/coupons/coupon-list.ts'
 import { mergeSorted } from '../core/merge-sorted.ts'
 import type { Workspace } from '../core/workspace.ts'
+import { recordChange } from './audit/record-change.ts'
 import { cleanUpload } from './clean-coupon-uploads.ts'
 import { answerOnce, findRepeated, type FirstAnswer, type RepeatableRequest } from './answer-once.ts'
 import { countAddedCoupons, lockCouponLists, type StoredCouponList } from '../store/coupons/coupon-lists.ts'
@@ -50,6 +52,7 @@ export interface UploadTools {
 export interface UploadTarget {
   readonly workspace: Workspace
   readonly listId: string
+  readonly by: ChangeContext
 }
 
 /** Codes as they arrive, with what is known once all have arrived. */
@@ -58,6 +61,8 @@ export interface CouponSource {
   /** The header of the file; null if there is none. */
   readonly header: () => string | null
   readonly request: RepeatableRequest
+  /** Who sends them (`toActorName`). */
+  readonly by: string
 }
 
 export interface AddedCoupons {
@@ -247,7 +252,15 @@ class CouponUpload {
     await tellOfUpload(store, list, { kind: 'upload_succeeded', added, duplicates }, now)
     if (added > 0) {
       await countAddedCoupons(store, listNumber, { count: added, lastCouponId, now })
-      await recordCompletedUpload(store, { listNumber, firstCouponId: firstId, lastCouponId, addedAt: now })
+      const ids = { firstCouponId: firstId, lastCouponId }
+      await recordCompletedUpload(store, {
+        listNumber,
+        ...ids,
+        addedAt: now,
+        codes: added,
+        uploadedBy: this.#source.by,
+      })
+      await this.#record(store, list, { upload: String(firstId), added, now })
     }
     return {
       upload: added > 0 ? String(firstId) : null,
@@ -256,6 +269,17 @@ class CouponUpload {
       similar: { count: similar.count, pairs: similar.named.map(({ code, similar: other }) => [code, other]) },
       header: this.#source.header(),
     }
+  }
+
+  async #record(
+    store: Store,
+    { id, name, totalCoupons }: StoredCouponList,
+    { upload, added, now }: { readonly upload: string; readonly added: number; readonly now: number },
+  ): Promise<void> {
+    // An upload may take minutes.
+    const by = { ...this.#target.by, now }
+    const [before, after] = [{ total_coupons: totalCoupons }, { total_coupons: totalCoupons + added, upload }]
+    await recordChange(store, by, { kind: 'coupon_list', id, name, action: 'add_coupons', before, after })
   }
 
   /** Runs `change` in a transaction with the list locked, ACTIVE and without an upload. Removes a broken upload first. */

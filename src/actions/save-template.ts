@@ -1,7 +1,9 @@
 // Saves a version of an email template: checks its ids and its group, stores it, and opens or closes groups.
 import { AppError, invalidRequest } from '../core/app-error.ts'
 import type { CurrentTemplate, TemplateVersion } from '../core/templates/template.ts'
+import { summarize } from '../core/templates/template-summary.ts'
 import type { Store } from '../store/store.ts'
+import { addTemplateSummary } from '../store/templates/template-summaries.ts'
 import { addTemplateVersion, findTemplateVersions } from '../store/templates/template-versions.ts'
 import {
   closeGroupIfEmpty,
@@ -49,6 +51,7 @@ export async function saveTemplate(
   const holder = await findTemplateHolding(store, workspaceId, meta)
   if (holder !== undefined && holder !== externalTemplateId) throw taken(holder)
   await addTemplateVersion(store, workspaceId, made)
+  await addTemplateSummary(store, workspaceId, summarize(made, previous?.latest))
   const ownGroup = previous?.role === 'default' ? externalTemplateId : null
   await saveLatest(store, workspaceId, made, meta.groupId ?? ownGroup)
   const left = previous?.latest.meta.groupId ?? null

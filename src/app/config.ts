@@ -35,6 +35,8 @@ export interface Config {
   readonly delivery: DeliveryConfig
   /** Proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[]
+  /** Whether people may sign in only over https, or at a loopback address. */
+  readonly requiresHttps: boolean
   /** Whether frequent simple requests bypass Node's HTTP server (`http/fast-path/`). */
   readonly hasFastPath: boolean
   readonly logLevel: (typeof LOG_LEVELS)[number]
@@ -88,6 +90,7 @@ export function readEnvironment(environment: Environment = process.env): Environ
       toAddresses,
       'a comma-separated list of IP addresses or networks of /1 or narrower (10.0.0.0/8)',
     ),
+    requiresHttps: settings.read('REQUIRE_HTTPS', false, (text) => toSwitch(text, { 1: true, 0: false }), '1 or 0'),
     hasFastPath: settings.read('FAST_PATH', true, (text) => toSwitch(text, { on: true, off: false }), 'on or off'),
     logLevel: settings.read(
       'LOG_LEVEL',

@@ -14,13 +14,15 @@ import type { Config } from './config.ts'
 import { findConnectionsMax } from './connection-limit.ts'
 import { lockHttpRole } from './checks/lock-http-role.ts'
 import { receiptClock } from '../core/receipt-clock.ts'
+import { PROCESS_ROLES, type ProcessRole } from '../core/workspaces/system-state.ts'
 import { findSecretsWarning } from './settings/check-secrets.ts'
 import { openSecretVault } from './settings/secret-key.ts'
 import { listenAt } from './machine-faults.ts'
 import { deliveryOptions, pipelineOptions } from './thread-options.ts'
 import { warnOfClock } from './checks/warn-of-clock.ts'
-import { listJobs, startJobs } from '../jobs/jobs.ts'
+import { listJobs, startJobs, type JobsOptions } from '../jobs/jobs.ts'
 import { HTTP_LIMITS, type HttpLimits } from '../http/http-limits.ts'
+import { KeyUses } from '../http/key-uses.ts'
 import type { Limiter } from '../http/limits/limiter.ts'
 import { Metrics } from '../http/operator/metrics.ts'
 import { RateLimits } from '../http/limits/rate-limits.ts'
@@ -33,16 +35,20 @@ import { ResponseMemory } from '../operations/response-memory.ts'
 import { fetchText } from '../actions/feedback/services/fetch-text.ts'
 import type { FetchText } from '../actions/feedback/services/webhook.ts'
 import { AppliedEntries } from '../operations/applied-entries.ts'
+import { EventRates } from '../operations/overview/event-rates.ts'
 import { Freshness } from '../operations/statistics/freshness.ts'
 import { ResponseCache } from '../operations/statistics/response-cache.ts'
+import { PasswordHashes } from '../actions/accounts/password-hash.ts'
+import { SignInDelays } from '../actions/accounts/sign-in-delays.ts'
 import { NameCache } from '../actions/name-cache.ts'
-import type { Parts } from '../operations/operation.ts'
+import type { FirstParts } from '../operations/operation.ts'
 import { KeyedQueue } from '../concurrency/keyed-queue.ts'
 import { EXPORT_SLOTS, IMPORT_SLOTS, Slots, UPLOAD_SLOTS } from '../operations/slots.ts'
 import type { AppliedBatch } from '../pipeline/follower/follow-log.ts'
 import { Renderer } from '../delivery/content/renderer.ts'
 import { startDelivery, type RunningDelivery } from '../delivery/start-delivery.ts'
 import { startPipeline } from '../pipeline/start-pipeline.ts'
+import { saveAllUses, type SaveKeyUsesOptions } from '../jobs/save-key-uses.ts'
 import { saveAllLimits, type SaveLimitsOptions } from '../jobs/save-limits.ts'
 import { giveUpInterruptedUploads, listInterruptedUploads } from '../actions/clean-coupon-uploads.ts'
 import { releaseInterruptedImports } from '../actions/imports/release-imports.ts'
@@ -114,12 +120,14 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     onChange: (workspaceId, changed) => diagnostics.info({ workspace_id: workspaceId, changed }, 'a workspace changed'),
   })
   const { rateLimits, savedLimits } = await openRateLimits(options, database, opened)
+  const savedUses = openKeyUses(options, database, opened)
   const files = isEmbedded(config) ? new OpenedFiles([statePathOf(config), logPathOf(config)], diagnostics) : undefined
   await files?.check()
   const areFilesPresent = files && (() => files.arePresent)
   const { createApp } = await loading
   const limits = { ...HTTP_LIMITS, connectionsMax, ...httpLimits }
-  const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics, areFilesPresent, limits })
+  const shared = { config, diagnostics, parts, registry, rateLimits, metrics, areFilesPresent, limits }
+  const app = createApp({ ...shared, keyUses: savedUses.keyUses, roles: rolesOf(options) })
   // Stops HTTP and pipeline at the same time: a batch may take long, and clients must see at once that the process is stopping.
   const running: Closers = [() => app.close()]
   opened.push(() => closeTogether(running))
@@ -144,7 +152,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   }
   const delivery = options.withDelivery === false ? undefined : deliver(options, parts, writerLock)
   running.push(() => delivery?.stop())
-  running.push(startJobs(listJobs({ forget: parts, limits: savedLimits, files }), diagnostics))
+  running.push(startAllJobs(options, { forget: parts, keyUses: savedUses, limits: savedLimits, files }))
   return {
     url: urlOf(app),
     database,
@@ -159,9 +167,28 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   }
 }
 
-function deliver(options: ServeOptions, parts: Parts, writerLock: WriterLock): RunningDelivery {
+function rolesOf({ withPipeline = true, withDelivery = true }: ServeOptions): ProcessRole[] {
+  const taken = { http: true, pipeline: withPipeline, delivery: withDelivery }
+  return PROCESS_ROLES.filter((role) => taken[role])
+}
+
+function deliver(options: ServeOptions, parts: FirstParts, writerLock: WriterLock): RunningDelivery {
   const { database, log, logReader, receiptClock: clock } = parts
   return startDelivery(deliveryOptions(options, { database, log, logReader, receiptClock: clock, writerLock }))
+}
+
+function startAllJobs({ config, diagnostics }: ServeOptions, jobs: Omit<JobsOptions, 'location'>) {
+  return startJobs(listJobs({ ...jobs, location: config }), diagnostics)
+}
+
+function openKeyUses({ diagnostics }: ServeOptions, database: Database, opened: Closers) {
+  const savedUses = { database, keyUses: new KeyUses() } satisfies SaveKeyUsesOptions
+  opened.push(() =>
+    saveAllUses(savedUses).catch((error: unknown) =>
+      diagnostics.error({ err: describeError(error) }, 'cannot save when API keys were last used'),
+    ),
+  )
+  return savedUses
 }
 
 interface OpenLimits {
@@ -198,7 +225,7 @@ async function openParts(
     metrics,
   }: { writerLock: WriterLock; onCommit: (commit: LogCommit) => void; metrics: Metrics },
   opened: Closers,
-): Promise<Parts> {
+): Promise<FirstParts> {
   const { config, clock = Date.now } = options
   if (!isEmbedded(config)) await checkSharedDatabase(options)
   const database = openDatabase(config, { ownThread: true, writerLock, answerWaitMs: REQUEST_ANSWER_WAIT_MS })
@@ -225,6 +252,9 @@ async function openParts(
     renderer,
     fetchText: options.fetchText ?? fetchText,
     delivery: config.delivery,
+    passwordHashes: new PasswordHashes(),
+    signInDelays: new SignInDelays(),
+    eventRates: new EventRates({ database, clock }),
     freshness: new Freshness({ database, log, logReader, clock: datingClock }),
     appliedEntries: new AppliedEntries({ database, logReader }),
     responseCache: new ResponseCache(),

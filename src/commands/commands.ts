@@ -1,13 +1,16 @@
 // Lists all commands, in the order of the help.
+import { auditCommands } from './audit/audit-command.ts'
 import { backupCommands } from './backup/backup-commands.ts'
 import { campaignCommands } from './campaigns/campaign-commands.ts'
 import { categoryCommands } from './workspaces/category-commands.ts'
 import type { Command } from './command.ts'
 import { completionCommandFor } from './completion/completion-command.ts'
+import { demoCommand } from './demo/demo-command.ts'
 import { importCommand } from './import/import-command.ts'
 import { keyCommands } from './workspaces/key-commands.ts'
 import { logCommands } from './log-commands.ts'
 import { moveCommand } from './move/move-command.ts'
+import { personCommands } from './people/person-commands.ts'
 import { parkedCommands } from './parked-commands.ts'
 import { senderCommands } from './senders/sender-commands.ts'
 import { serveCommand } from './serve-command.ts'
@@ -20,10 +23,13 @@ export const COMMANDS: readonly Command[] = [
   ...workspaceCommands,
   ...keyCommands,
   ...categoryCommands,
+  ...personCommands,
   ...senderCommands,
   importCommand,
+  demoCommand,
   ...campaignCommands,
   ...suppressionCommands,
+  ...auditCommands,
   ...statisticsCommands,
   ...parkedCommands,
   ...logCommands,

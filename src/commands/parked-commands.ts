@@ -1,8 +1,10 @@
 // `parked list|show|replay|drop`: shows parked entries, and applies or discards them.
-import { AppError, assertNever } from '../core/app-error.ts'
+import { dropParked, requireParked } from '../actions/parked-entries.ts'
+import { AppError } from '../core/app-error.ts'
 import { toIso } from '../core/time-value.ts'
-import { dropParked, replayParked } from '../pipeline/replay-parked.ts'
-import { findParkedEntry, listParkedEntries, type ParkedEntry } from '../store/entries/parked-entries.ts'
+import { replayParked } from '../pipeline/replay-parked.ts'
+import { listParkedEntries, type ParkedEntry } from '../store/entries/parked-entries.ts'
+import { commandChanger } from './audit/changed-by-command.ts'
 import type { Command } from './command.ts'
 import { confirm, YES } from './confirm.ts'
 import { withStore } from './with-store.ts'
@@ -37,8 +39,7 @@ const show: Command = {
   summary: 'Shows a parked entry in full.',
   async run({ config, operands: [text = ''], print }) {
     const position = readPosition(text)
-    const entry = await withStore(config, (database) => findParkedEntry(database, position))
-    if (!entry) throw notParked(position)
+    const entry = await withStore(config, (database) => requireParked(database, { position }))
     const body = { ...toSummaryBody(entry), context: JSON.parse(entry.context) as unknown, body: entry.body }
     const lines = Object.entries(body).map(([name, value]) => `${name}: ${toLine(value)}\n`)
     print({ json: body, text: lines.join('') })
@@ -52,18 +53,12 @@ const replay: Command = {
   summary: 'Applies a parked entry, after you have fixed the cause.',
   async run({ config, operands: [text = ''], print }) {
     const position = readPosition(text)
-    const replayed = await withStore(config, (database) => replayParked(database, position, Date.now()))
-    switch (replayed.outcome) {
-      case 'applied':
-        print({ json: { position, outcome: 'applied' }, text: `The entry at ${position} was applied.\n` })
-        break
-      case 'unreadable':
-        throw new AppError('conflict', `The entry at ${position} cannot be applied: ${replayed.reason}.`)
-      case 'not_parked':
-        throw notParked(position)
-      default:
-        assertNever(replayed)
+    const change = { position, by: commandChanger() }
+    const replayed = await withStore(config, (database) => replayParked(database, change))
+    if (replayed.outcome === 'not_applied') {
+      throw new AppError('conflict', `The entry at ${position} cannot be applied: ${replayed.reason}.`)
     }
+    print({ json: { position, outcome: 'applied' }, text: `The entry at ${position} was applied.\n` })
   },
 }
 
@@ -77,7 +72,8 @@ const drop: Command = {
     const { config, operands, print } = call
     const position = readPosition(operands[0] ?? '')
     await confirm(call, `The accepted request at ${position} is discarded permanently.`)
-    if (!(await withStore(config, (database) => dropParked(database, position)))) throw notParked(position)
+    const change = { position, by: commandChanger() }
+    await withStore(config, (database) => database.write((store) => dropParked(store, change)))
     print({ json: { position, outcome: 'dropped' }, text: `The entry at ${position} was dropped.\n` })
   },
 }
@@ -88,10 +84,6 @@ function readPosition(text: string): number {
   if (POSITION.test(text)) return Number(text)
   const details = [{ field: 'POSITION', problem: 'must be a whole number' }]
   throw new AppError('invalid_request', `${JSON.stringify(text)} is not a log position.`, details)
-}
-
-function notParked(position: number): AppError {
-  return new AppError('not_found', `No entry is parked at ${position}.`)
 }
 
 function toSummaryBody(entry: ParkedEntry) {

@@ -1,19 +1,18 @@
 // `serve`: runs the server, or one role of it, until a signal ends it.
+import { changedByCommand } from './audit/changed-by-command.ts'
 import { describeLogLocation } from '../log/describe-log-location.ts'
 import { createFirstWorkspace, type NewWorkspace } from '../actions/create-workspace.ts'
+import { makeSetupLink, type MadeLink } from '../actions/accounts/access-links.ts'
 import { statePathOf } from '../store/open-database.ts'
 import { withoutPassword } from '../store/postgres/without-password.ts'
 import type { Database } from '../store/store.ts'
+import { PROCESS_ROLES, type ProcessRole } from '../core/workspaces/system-state.ts'
 import type { Config } from '../app/config.ts'
 import { readVersion } from '../app/version.ts'
 import { UsageError, type Command, type CommandOutput } from './command.ts'
 import { keepNewObjectsYoung } from '../runtime/keep-young.ts'
 import { Shutdown, stopWaitMs, type Stoppable } from './shutdown.ts'
 import { ifKeysUnwritten, toKeysBody, toKeysText } from './workspaces/workspace-commands.ts'
-
-/** The roles of a process; by default it has all. */
-const ROLES = ['http', 'pipeline', 'delivery'] as const
-type Role = (typeof ROLES)[number]
 
 /** The workspace that the first start creates. */
 const FIRST_WORKSPACE_ID = 'main'
@@ -25,12 +24,13 @@ export const serveCommand: Command = {
   name: 'serve',
   operands: [],
   options: {
-    role: { value: ROLES.join('|'), isRepeatable: true, summary: 'Runs only this role. Default: all roles.' },
+    role: { value: PROCESS_ROLES.join('|'), isRepeatable: true, summary: 'Runs only this role. Default: all roles.' },
   },
   summary: 'Runs the server until SIGTERM or SIGINT.',
   details: [
     'Settings come from the environment: HOST, PORT, DATA_DIR, DATABASE_URL, NATS_URL, PII_KEY, SECRET_KEY,',
-    'PUBLIC_URL, ALLOW_PLAIN_SMTP, ATTACHMENT_HOSTS, MACHINE_NETWORKS, TRUSTED_PROXIES, FAST_PATH, LOG_LEVEL.',
+    'PUBLIC_URL, ALLOW_PLAIN_SMTP, ATTACHMENT_HOSTS, MACHINE_NETWORKS, TRUSTED_PROXIES, REQUIRE_HTTPS, FAST_PATH,',
+    'LOG_LEVEL.',
   ].join('\n'),
   machineChecks: ({ repeated }) => ({ listens: readRoles(repeated('role')).includes('http') }),
   async run({ config, repeated, print, fail }) {
@@ -58,29 +58,29 @@ export const serveCommand: Command = {
       // Set before keys are created: an orderly stop waits for running transactions, so that created keys are always printed.
       shutdown.running = server
       diagnostics.info({ url: server.url, roles, ...placesOf(config) }, STARTED)
-      print(describe(server.url, roles, await makeFirstWorkspace(server, shutdown)))
+      print(describe(server.url, roles, await makeFirst(server, shutdown)))
       await server.loaded
     }
     keepNewObjectsYoung()
   },
 }
 
-function readRoles(words: readonly string[]): readonly Role[] {
-  const unknown = words.find((word) => !ROLES.some((role) => role === word))
+function readRoles(words: readonly string[]): readonly ProcessRole[] {
+  const unknown = words.find((word) => !PROCESS_ROLES.some((role) => role === word))
   if (unknown !== undefined) {
-    throw new UsageError(`Unknown role ${JSON.stringify(unknown)}; choose one of: ${ROLES.join(', ')}.`)
+    throw new UsageError(`Unknown role ${JSON.stringify(unknown)}; choose one of: ${PROCESS_ROLES.join(', ')}.`)
   }
-  return words.length === 0 ? ROLES : ROLES.filter((role) => words.includes(role))
+  return words.length === 0 ? PROCESS_ROLES : PROCESS_ROLES.filter((role) => words.includes(role))
 }
 
 /** Only the process that has the embedded log open can append to it. */
-function refuseLoneDelivery({ databaseUrl }: Config, roles: readonly Role[]): void {
+function refuseLoneDelivery({ databaseUrl }: Config, roles: readonly ProcessRole[]): void {
   if (databaseUrl !== undefined || !roles.includes('delivery') || roles.includes('http')) return
   throw new UsageError('The role delivery needs the role http in the same process, or DATABASE_URL.')
 }
 
 /** What a process without the role http does, up to the place of the log. */
-function doingOf(roles: readonly Role[]): string {
+function doingOf(roles: readonly ProcessRole[]): string {
   if (!roles.includes('delivery')) return 'is following the log in'
   return roles.includes('pipeline')
     ? 'is sending campaigns and following the log in'
@@ -94,13 +94,21 @@ function placesOf(config: Config) {
   return { store, log: describeLogLocation(config), version: readVersion() }
 }
 
-/** Only once the server listens, so that no start creates keys and then fails without printing them. */
-async function makeFirstWorkspace(
-  server: Stoppable & { readonly database: Database },
-  shutdown: Shutdown,
-): Promise<NewWorkspace | undefined> {
+/** What only this start can print. */
+interface Made {
+  readonly first: NewWorkspace | undefined
+  readonly setup: MadeLink | undefined
+}
+
+/**
+ * Only once the server listens, so that no start creates keys and then fails without printing them. The keys come last, because each
+ * start makes another link.
+ */
+async function makeFirst(server: Stoppable & { readonly database: Database }, shutdown: Shutdown): Promise<Made> {
   try {
-    return await createFirstWorkspace(server.database, FIRST_WORKSPACE_ID, Date.now())
+    const setup = await makeSetupLink(server.database, Date.now())
+    const by = changedByCommand(FIRST_WORKSPACE_ID)
+    return { setup, first: await createFirstWorkspace(server.database, FIRST_WORKSPACE_ID, Date.now(), by) }
   } catch (error) {
     // Its threads end on purpose now.
     shutdown.running = undefined
@@ -113,9 +121,17 @@ function title(): string {
   return `Tidings ${readVersion()}`
 }
 
-function describe(url: string, roles: readonly Role[], first: NewWorkspace | undefined): CommandOutput {
-  const json = { url, roles, ...(first && { first_workspace: toKeysBody(first) }) }
+function describe(url: string, roles: readonly ProcessRole[], { first, setup }: Made): CommandOutput {
+  const setupUrl = setup && `${url}${setup.path}`
+  const json = {
+    url,
+    roles,
+    ...(first && { first_workspace: toKeysBody(first) }),
+    ...(setupUrl !== undefined && { setup_url: setupUrl }),
+  }
   const lines = [`${title()} is listening on ${url}`, ...(first ? welcome(url, first) : [])]
+  if (setupUrl !== undefined)
+    lines.push('', 'Create your account for the dashboard (works once, for 30 minutes):', '', setupUrl)
   return { json, text: `${lines.join('\n')}\n`, ...(first && { ifUnwritten: ifKeysUnwritten(first) }) }
 }
 

@@ -5,12 +5,18 @@ import type { Config } from '../app/config.ts'
 import { AppError } from '../core/app-error.ts'
 import { messageOf } from '../core/thrown.ts'
 import { RENDER_THREAD } from '../delivery/content/renderer.ts'
+import { RECOUNT_THREAD } from '../statistics/recounts/run-recount.ts'
 import { DRAIN_MS } from '../http/operator/readiness.ts'
 import type { CommandCall } from './command.ts'
 
 /** How long work in progress may take to finish. */
 const STOP_WAIT_MS = 8_000
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+/**
+ * Threads whose end is no fault of the process. A renderer ends its thread when a template takes too long, and starts another; a recount
+ * ends when it has counted. Who started them handles their errors.
+ */
+const PASSING_THREADS: ReadonlySet<string> = new Set([RENDER_THREAD, RECOUNT_THREAD])
 
 export interface Stoppable {
   stop(): Promise<void>
@@ -59,8 +65,7 @@ export class Shutdown {
   /** Without one of its threads, a process would accept requests and never finish them. */
   #watch(thread: Worker): void {
     const name = thread.threadName
-    // Its renderer ends it when a template takes too long, and starts another.
-    if (name === RENDER_THREAD) return
+    if (PASSING_THREADS.has(name ?? '')) return
     thread.on('error', (error) => this.#endNow(`the thread "${name}" failed: ${messageOf(error)}`))
     // A failed start closes its threads itself, and then reports its error.
     thread.on('exit', () => {

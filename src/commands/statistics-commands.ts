@@ -1,5 +1,7 @@
 // `statistics verify|rebuild`: compares campaign statistics with a recount of the stored facts, and corrects them. A server may
 // run.
+import { requireWorkspace } from '../actions/workspaces/require-workspace.ts'
+import { recordChange } from '../actions/audit/record-change.ts'
 import { FACT_CAPS } from '../core/campaigns/facts.ts'
 import { counted } from '../core/phrases/counted.ts'
 import { NO_DAY } from '../core/statistics/cells.ts'
@@ -15,9 +17,10 @@ import {
 import { listAllCampaigns } from '../store/campaigns/campaigns.ts'
 import type { Database } from '../store/store.ts'
 import { listWorkspaces } from '../store/workspaces/workspaces.ts'
+import { changedByCommand } from './audit/changed-by-command.ts'
 import type { Command, CommandCall } from './command.ts'
 import { terminalProgress } from './terminal-progress.ts'
-import { requireWorkspace, withStore } from './with-store.ts'
+import { withStore } from './with-store.ts'
 
 /** Printed after the differences that `verify` found. */
 const REBUILD_HINT = 'Run `tidings statistics rebuild` to correct the statistics.\n'
@@ -50,7 +53,7 @@ const rebuild: Command = {
   summary: 'Recounts all statistics from the stored facts and corrects the cells that differ.',
   details: 'The server can keep running. Its updates are preserved.',
   async run(call) {
-    const found = await forWorkspaces(call, rebuildStatistics)
+    const found = await forWorkspaces(call, rebuildRecorded)
     const text = found
       .map((verified) => `${toText(verified)}  written: ${counted(verified.differingCells, 'cell')}\n`)
       .join('')
@@ -87,6 +90,17 @@ function forWorkspaces({ config, option }: CommandCall, count: Count): Promise<V
       found.push({ ...verification, workspaceId: workspace.id, campaignIds })
     }
     return found
+  })
+}
+
+/** The audit trail has an entry for each transaction that corrects cells. */
+const rebuildRecorded: Count = (database, id, onProgress) => {
+  const by = changedByCommand(id)
+  return rebuildStatistics(database, id, onProgress, {
+    record: (store, cells) => {
+      const change = { kind: 'statistics', id, action: 'rebuild_statistics' } as const
+      return recordChange(store, by, { ...change, after: { corrected_cells: cells } })
+    },
   })
 }
 

@@ -6,9 +6,8 @@ import { noStore, prepareStoreFolder, requireStore } from '../app/data-dir.ts'
 import { findTables, migrate } from '../store/migrations.ts'
 import { refuseUnfinishedMove } from '../store/moves/moves.ts'
 import { openDatabase } from '../store/open-database.ts'
-import type { Database, Store } from '../store/store.ts'
+import type { Database } from '../store/store.ts'
 import { withoutPassword } from '../store/postgres/without-password.ts'
-import { findWorkspace, type StoredWorkspace } from '../store/workspaces/workspaces.ts'
 
 const OLDER_TABLES =
   'The store was created by an older version of Tidings. Back it up, then run `tidings serve` to migrate it.'
@@ -29,13 +28,6 @@ export async function withPreparedStore<Result>(config: Config, work: Work<Resul
   if (config.databaseUrl === undefined) prepareStoreFolder(config.dataDir)
   const tell = (what: string) => void process.stderr.write(`${what}\n`)
   return withDatabase(config, work, (database) => migrate(database, Date.now(), tell))
-}
-
-/** The workspace with this id. Throws AppError `not_found`. */
-export async function requireWorkspace(store: Store, id: string): Promise<StoredWorkspace> {
-  const stored = await findWorkspace(store, id)
-  if (!stored) throw new AppError('not_found', `The workspace ${JSON.stringify(id)} does not exist.`)
-  return stored
 }
 
 async function withDatabase<Result>(config: Config, work: Work<Result>, prepare: Work<void>): Promise<Result> {

@@ -11,7 +11,7 @@ import {
 import { isUnambiguousZone } from './time-zone.ts'
 import { CUSTOMER_ID } from './users/user.ts'
 
-const EMAIL_PROTECTIONS = ['none', 'tokenized', 'encrypted'] as const
+export const EMAIL_PROTECTIONS = ['none', 'tokenized', 'encrypted'] as const
 export type EmailProtection = (typeof EMAIL_PROTECTIONS)[number]
 
 /** The document's limits ("Limits"), one for test messages, and one for all other operations. */
@@ -58,10 +58,9 @@ export interface Workspace extends WorkspaceSettings {
   readonly linkKey: string
 }
 
-export const WORKSPACE_ID = /^[A-Za-z0-9_-]{1,64}$/
 const IDENTIFIER_NAMES_MAX = 5
 const PROJECT_CODES_MAX = 1_000
-const CATEGORIES_MAX = 1_000
+export const CATEGORIES_MAX = 1_000
 const NAME_LENGTH_MAX = 256
 const LIMIT_MAX = 1_000_000_000
 /** The pipeline counts the customer ids of users up to the setting. */
@@ -84,7 +83,7 @@ export const DEFAULT_SETTINGS: Omit<WorkspaceSettings, 'name'> = {
 }
 
 /** KEY → value: the settings by the names that operators know. */
-function byKey({ limits, ...settings }: Omit<WorkspaceSettings, 'name'> & { readonly name?: string }) {
+export function settingsByKey({ limits, ...settings }: Omit<WorkspaceSettings, 'name'> & { readonly name?: string }) {
   const named = {
     name: settings.name,
     timezone: settings.timezone,
@@ -105,13 +104,15 @@ function byKey({ limits, ...settings }: Omit<WorkspaceSettings, 'name'> & { read
 }
 
 /** The keys that `changeSettings` knows; categories have commands of their own. */
-export const SETTING_KEYS: readonly string[] = [...byKey(DEFAULT_SETTINGS).keys()].filter((key) => key !== 'categories')
+export const SETTING_KEYS: readonly string[] = [...settingsByKey(DEFAULT_SETTINGS).keys()].filter(
+  (key) => key !== 'categories',
+)
 
 /** The keys of the settings that differ. */
 export function listChangedSettings(before: WorkspaceSettings, after: WorkspaceSettings): string[] {
-  const earlier = byKey(before)
+  const earlier = settingsByKey(before)
   const isChanged = ([key, value]: [string, unknown]) => JSON.stringify(value) !== JSON.stringify(earlier.get(key))
-  return [...byKey(after)].filter(isChanged).map(([key]) => key)
+  return [...settingsByKey(after)].filter(isChanged).map(([key]) => key)
 }
 
 /** Settings as `workspace set` accepts them: KEY → text. */
@@ -145,11 +146,12 @@ export function changeSettings(
 const UNNAMEABLE = 'must not be __proto__, which requests cannot contain'
 
 /** The categories with one more, or the problem of the name. Adding an existing name changes nothing. */
-export function addCategory(categories: readonly string[], name: string): readonly string[] | string {
+export function appendCategory(categories: readonly string[], name: string): readonly string[] | string {
   const problem = textProblem(name, NAME_LENGTH_MAX)
   if (problem !== undefined) return problem
   if (name.trim() !== name) return 'must not start or end with a space'
   if (name === '__proto__') return UNNAMEABLE
+  if (name === '.' || name === '..') return 'must not be . or .., which no address can contain'
   if (categories.includes(name)) return categories
   if (categories.length >= CATEGORIES_MAX)
     return `cannot be added: a workspace has at most ${CATEGORIES_MAX} categories`

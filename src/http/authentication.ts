@@ -2,21 +2,22 @@
 // must look the same from outside, in its body and in its timing.
 import { AppError } from '../core/app-error.ts'
 import type { Credential } from '../core/accounts/credential.ts'
-import { WORKSPACE_ID, type Workspace } from '../core/workspace.ts'
+import type { Workspace } from '../core/workspace.ts'
+import { WORKSPACE_ID } from '../core/workspaces/workspace-id.ts'
 import { StoreError } from '../store/store.ts'
-import { hashKey, matchTile } from '../store/workspaces/api-key.ts'
-import type { KeyHashes, StoredWorkspace } from '../store/workspaces/workspaces.ts'
-import { MINUTE_MS, rateLimited } from './limits/limiter.ts'
+import { hashKey, matchTile, NO_HASH, type ApiKey, type ApiKeys } from '../store/workspaces/api-key.ts'
+import type { StoredWorkspace } from '../store/workspaces/workspaces.ts'
+import type { KeyUses } from './key-uses.ts'
+import { rateLimited } from './limits/limiter.ts'
+import { MinuteCounts, secondsLeftOfMinute } from './limits/minute-counts.ts'
 import type { WorkspaceRegistry } from './workspace-registry.ts'
 
 /** Failed attempts from one address in a minute; further ones get 429. */
 const FAILURES_PER_MINUTE_MAX = 100
-/** Addresses counted separately in one minute; those beyond share one count. */
-const ADDRESSES_COUNTED_MAX = 10_000
-const OTHER_ADDRESSES = 'others'
 
-/** The hashes that a key is compared with if there is no such workspace; no key has them. */
-const NO_HASHES: KeyHashes = { data: '0'.repeat(64), reports: '0'.repeat(64) }
+const NO_KEY: ApiKey = { hash: NO_HASH, createdAt: null, createdBy: null, previous: null }
+/** What a key is compared with if there is no such workspace. */
+const NO_KEYS: ApiKeys = { data: NO_KEY, reports: NO_KEY }
 /** The message of every failure. */
 const CREDENTIALS_NEEDED =
   'The Authorization header is missing or wrong. Send "Basic", a space, and the base64 of id:key, a workspace id and one of its API keys.'
@@ -46,10 +47,12 @@ interface Search extends Pick<Attempt, 'isTried'> {
 
 export class Authentication {
   readonly #registry: WorkspaceRegistry
+  readonly #keyUses: KeyUses
   readonly #failures = new FailureCount()
 
-  constructor(registry: WorkspaceRegistry) {
+  constructor(registry: WorkspaceRegistry, keyUses: KeyUses) {
     this.#registry = registry
+    this.#keyUses = keyUses
   }
 
   /**
@@ -57,8 +60,11 @@ export class Authentication {
    * passes, and then the address is not needed.
    */
   async authenticate(attempt: Attempt, address: () => string, now: number): Promise<Caller> {
-    const find = () => toCaller(this.#registry.get(attempt.user), attempt.keyHash)
-    return find() ?? this.#askAgain({ find, isTried: attempt.isTried, needed: CREDENTIALS_NEEDED }, address, now)
+    const find = () => toCaller(this.#registry.get(attempt.user), attempt.keyHash, now)
+    const search = { find, isTried: attempt.isTried, needed: CREDENTIALS_NEEDED }
+    const caller = find() ?? (await this.#askAgain(search, address, now))
+    this.#keyUses.note(attempt.user, attempt.keyHash, now)
+    return caller
   }
 
   /**
@@ -74,8 +80,8 @@ export class Authentication {
   }
 
   /** Whether the key is right according to the cache. A newer key may be right although this returns false. */
-  isValidInCache({ user, keyHash }: Attempt): boolean {
-    return toCaller(this.#registry.get(user), keyHash) !== undefined
+  isValidInCache({ user, keyHash }: Attempt, now: number): boolean {
+    return toCaller(this.#registry.get(user), keyHash, now) !== undefined
   }
 
   /** The caller with the current settings of its workspace. The same object if nothing changed, or if the database is slow. */
@@ -108,8 +114,8 @@ function leaveUnavailable(error: unknown): void {
   if (!isUnavailable && !(error instanceof StoreError)) throw error
 }
 
-function toCaller(stored: StoredWorkspace | undefined, keyHash: string): Caller | undefined {
-  const tile = matchTile(keyHash, stored?.keyHashes ?? NO_HASHES)
+function toCaller(stored: StoredWorkspace | undefined, keyHash: string, now: number): Caller | undefined {
+  const tile = matchTile(keyHash, stored?.keys ?? NO_KEYS, now)
   return stored && tile ? { workspace: stored.workspace, credential: { kind: 'key', tile } } : undefined
 }
 
@@ -127,30 +133,17 @@ export function readBasic(authorization: string | undefined): Attempt {
 }
 
 class FailureCount {
-  #minute = 0
-  readonly #counts = new Map<string, number>()
+  readonly #counts = new MinuteCounts()
 
   /** The seconds until the next minute, if the address failed too often in this one. */
   blockedSeconds(address: string, now: number): number | undefined {
-    const { count, minute } = this.#find(address, now)
-    if (count < FAILURES_PER_MINUTE_MAX) return undefined
-    return Math.max(1, Math.ceil(((minute + 1) * MINUTE_MS - now) / 1000))
+    return this.#counts.find(address, now) < FAILURES_PER_MINUTE_MAX ? undefined : secondsLeftOfMinute(now)
   }
 
   /** Counts one failure, unless there were too many before it: then returns the same as `blockedSeconds`. */
   add(address: string, now: number): number | undefined {
     const blockedSeconds = this.blockedSeconds(address, now)
-    const { key, count } = this.#find(address, now)
-    if (blockedSeconds === undefined) this.#counts.set(key, count + 1)
+    if (blockedSeconds === undefined) this.#counts.add(address, now)
     return blockedSeconds
-  }
-
-  #find(address: string, now: number) {
-    const minute = Math.floor(now / MINUTE_MS)
-    if (minute !== this.#minute) this.#counts.clear()
-    this.#minute = minute
-    const isCounted = this.#counts.has(address) || this.#counts.size < ADDRESSES_COUNTED_MAX
-    const key = isCounted ? address : OTHER_ADDRESSES
-    return { key, count: this.#counts.get(key) ?? 0, minute }
   }
 }

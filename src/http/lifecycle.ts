@@ -2,7 +2,7 @@
 // limit, media type, size, JSON, fields. Track Events takes its limit after the JSON, because its units are its events. It must not
 // know how a request travels: it sees a RequestContext, never Fastify or a socket.
 import { AppError, callerLeft, invalidRequest, type Fault } from '../core/app-error.ts'
-import { isKeyless, isSufficient } from '../core/accounts/credential.ts'
+import { isKeyless, isOutsideWorkspaces } from '../core/accounts/credential.ts'
 import {
   BODY_BYTES_MAX,
   type Operation,
@@ -13,16 +13,23 @@ import {
 import { collect } from '../operations/feedback/collect-upload.ts'
 import type { UnsentAnswers } from './answers/unsent-answers.ts'
 import { readBasic, type Authentication, type Caller } from './authentication.ts'
-import { NeverPasses, type Limiter, type LimitState } from './limits/limiter.ts'
+import type { Limiter } from './limits/limiter.ts'
+import { countRefused, takeLimit } from './limits/take-limit.ts'
 import type { Readiness } from './operator/readiness.ts'
+import { APP_KEY, callerRefusal, workspaceInPath } from './refuse-caller.ts'
 import type { RequestContext, SentBody } from './request-context.ts'
 import { parseJson, type JsonBody } from './requests/json-body.ts'
 import type { ReceivedBodies } from './requests/received-bodies.ts'
+import type { CallerLimits } from './limits/caller-limits.ts'
+import { toSetCookie } from './sessions/session-cookie.ts'
+import type { SessionDoor } from './sessions/session-door.ts'
 import { OperationValidator } from './requests/validation.ts'
 
 export interface LifecycleParts {
   readonly parts: Parts
   readonly authentication: Authentication
+  readonly sessions: SessionDoor
+  readonly callerLimits: CallerLimits
   readonly rateLimits: Limiter
 }
 
@@ -40,8 +47,6 @@ export interface RouteBinding {
   readonly lifecycle: Lifecycle
 }
 
-/** The name of the request header that carries the workspace id where the document asks for it. */
-const APP_KEY = 'svc-appkey'
 const IDEMPOTENCY_KEY = 'idempotency-key'
 const IDEMPOTENCY_KEY_VALID = /^[\u0020-\u007e]{1,128}$/
 const NO_BYTES = new Uint8Array(0)
@@ -53,84 +58,57 @@ export function bindRoute(operation: Operation, lifecycle: Lifecycle): RouteBind
 
 /** Makes every check that does not need the body. Rejects with the refusal. */
 export async function admit(context: RequestContext, { operation, lifecycle }: RouteBinding): Promise<void> {
-  const { authentication, parts, rateLimits, readiness } = lifecycle
+  const { parts, readiness } = lifecycle
   const now = parts.clock()
   context.receivedAt = now
   if (readiness.loss) throw readiness.loss
-  const caller = await findCaller(context, operation, { authentication, now })
+  const caller = await findCaller(context, operation, { ...lifecycle, now })
   context.caller = caller
-  const refusal = refusalOf(context, caller, operation)
+  const refusal = callerRefusal(context, caller, operation)
   if (refusal) {
-    setLimitHeaders(context, await rateLimits.count({ workspace: caller.workspace, operation, now: parts.clock() }))
+    await countRefused(context, operation, lifecycle)
     throw refusal
   }
   // If the units depend on the body, they are taken after it is read.
   if (!operation.limitUnits) await takeLimit(context, operation, 1, lifecycle)
 }
 
-/** Without a key, where the operation needs none, the workspace of the path is the caller's. */
+/**
+ * By the key or, without one, by the session. Without either, where the operation needs none, the workspace of the path is the
+ * caller's.
+ */
 function findCaller(
   context: RequestContext,
-  { requires }: Operation,
+  operation: Operation,
+  parts: Pick<LifecycleParts, 'authentication' | 'sessions'> & { readonly now: number },
+): Promise<Caller> {
+  const { requires } = operation
+  const hasKey = requires !== 'signature' && context.headers.authorization !== undefined
+  if (isOutsideWorkspaces(requires) || (!hasKey && !isKeyless(requires))) return findPerson(context, operation, parts)
+  if (isKeyless(requires) && !hasKey) {
+    const address = () => context.callerAddress()
+    return parts.authentication.admitWithoutKey(workspaceInPath(context) ?? '', address, parts.now)
+  }
+  return findByKey(context, parts)
+}
+
+function findByKey(
+  context: RequestContext,
   { authentication, now }: Pick<LifecycleParts, 'authentication'> & { readonly now: number },
 ): Promise<Caller> {
-  const address = () => context.callerAddress()
-  const hasKey = requires !== 'signature' && context.headers.authorization !== undefined
-  if (isKeyless(requires) && !hasKey) {
-    return authentication.admitWithoutKey(workspaceInPath(context) ?? '', address, now)
-  }
   context.attempt ??= readBasic(context.headers.authorization)
-  return authentication.authenticate(context.attempt, address, now)
+  return authentication.authenticate(context.attempt, () => context.callerAddress(), now)
 }
 
-function workspaceInPath({ params }: RequestContext): string | undefined {
-  return (params as Readonly<Record<string, string | undefined>>)['Workspace_ID']
-}
-
-function refusalOf(
-  context: RequestContext,
-  { workspace, credential }: Caller,
-  operation: Operation,
-): AppError | undefined {
-  if (workspace.suspended) return new AppError('forbidden', 'The workspace is suspended.')
-  if (!isSufficient(credential, operation.requires)) {
-    return new AppError('forbidden', `This operation needs the key of the tile "${operation.requires}".`)
-  }
-  const inPath = workspaceInPath(context)
-  if (inPath !== undefined && inPath !== workspace.id) {
-    const details = [{ field: 'path.Workspace_ID', problem: 'must be the workspace of the Authorization header' }]
-    return new AppError('forbidden', 'The path names a different workspace than the Authorization header.', details)
-  }
-  const appKey = context.headers[APP_KEY]
-  if (operation.takesAppKey && appKey !== undefined && appKey !== '' && appKey !== workspace.id) {
-    const details = [{ field: 'header.SVC-APPKEY', problem: 'must be the workspace of the Authorization header' }]
-    return new AppError('forbidden', 'SVC-APPKEY names a different workspace than the Authorization header.', details)
-  }
-  return undefined
-}
-
-/** Rejects when the units cannot be taken. */
-export async function takeLimit(
+/** By the session; without one, the refusal is that of a missing key. */
+async function findPerson(
   context: RequestContext,
   operation: Operation,
-  units: number,
-  { rateLimits, parts }: LifecycleParts,
-): Promise<void> {
-  const { workspace } = context.caller as Caller
-  const { state, refusal } = await rateLimits.take({ workspace, operation, units, now: parts.clock() })
-  setLimitHeaders(context, state)
-  if (refusal) throw refusal instanceof NeverPasses ? tooManyUnits(operation, units, refusal) : refusal
-}
-
-function tooManyUnits({ limitUnits }: Operation, units: number, { limitName, limit }: NeverPasses): AppError {
-  const problem = `needs ${units} units of limits.${limitName}, and a whole window holds ${limit}: send smaller requests`
-  return invalidRequest([{ field: limitUnits?.field ?? 'body', problem }])
-}
-
-function setLimitHeaders(context: RequestContext, state: LimitState): void {
-  context.setHeader('x-ratelimit-limit', state.limit)
-  context.setHeader('x-ratelimit-remaining', state.remaining)
-  context.setHeader('x-ratelimit-reset', state.reset)
+  parts: Pick<LifecycleParts, 'authentication' | 'sessions'> & { readonly now: number },
+): Promise<Caller> {
+  const named = workspaceInPath(context) ?? context.headers[APP_KEY]?.toString()
+  const caller = await parts.sessions.find(context, operation, named, parts.now)
+  return caller ?? findByKey(context, parts)
 }
 
 /** Reads the body of an admitted request and runs the operation. Resolves with its output, rejects with the refusal. */
@@ -209,7 +187,7 @@ async function renewCaller(context: RequestContext, { operation, lifecycle }: Ro
   const renewed = await lifecycle.authentication.renew(caller)
   if (renewed.workspace === caller.workspace) return false
   context.caller = renewed
-  const refusal = refusalOf(context, renewed, operation)
+  const refusal = callerRefusal(context, renewed, operation)
   if (refusal) throw refusal
   return true
 }
@@ -327,6 +305,10 @@ function toOperationRequest(
       return Array.isArray(value) ? value.join(', ') : value
     },
     idempotencyKey: idempotencyKeysOf(context, operation)[0],
+    get isSecure() {
+      return context.isSecure
+    },
+    setSession: (token) => context.setHeader('set-cookie', toSetCookie(token, context.isSecure)),
     answerAs: (requestId) => context.setHeader('x-request-id', requestId),
   }
 }

@@ -20,6 +20,8 @@ export interface RequestContext {
   receivedAt: number
   /** Whether the connection has ended, so that nobody would get an answer. */
   readonly isEnded: boolean
+  /** Whether what the browser sends stays secret on the way: https, or a loopback address. */
+  readonly isSecure: boolean
   /** The caller's own address, as reported by trusted proxies. */
   callerAddress(): string
   /** Sets a header of the response, replacing its earlier value. */

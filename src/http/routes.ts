@@ -9,8 +9,10 @@ import type { Operation } from '../operations/operation.ts'
 import { liveStreamOf, streamOf } from './answers/answer-stream.ts'
 import { tooMuchUnsent } from './answers/unsent-answers.ts'
 import type { Attempt, Caller } from './authentication.ts'
-import { admit, carryOut, takeLimit, wrongMediaType, type LifecycleParts, type RouteBinding } from './lifecycle.ts'
+import { admit, carryOut, wrongMediaType, type LifecycleParts, type RouteBinding } from './lifecycle.ts'
+import { takeLimit } from './limits/take-limit.ts'
 import type { RequestContext, SentBody } from './request-context.ts'
+import { isSecureConnection } from './sessions/connection-security.ts'
 import { callerAddress } from './requests/caller-address.ts'
 import type { ReceivedBodies } from './requests/received-bodies.ts'
 import { readBody, streamBody, type BodyToRead } from './requests/request-body.ts'
@@ -31,6 +33,7 @@ class FastifyContext implements RequestContext {
   readonly #reply: FastifyReply
   readonly #raw: FastifyRequest['raw']
   readonly #callerAddress: string
+  readonly #publicUrl: string | undefined
   readonly requestId: string
   readonly url: string
   readonly headers: RequestContext['headers']
@@ -40,7 +43,7 @@ class FastifyContext implements RequestContext {
   caller: Caller | undefined = undefined
   receivedAt = 0
 
-  constructor(request: FastifyRequest, reply: FastifyReply) {
+  constructor(request: FastifyRequest, reply: FastifyReply, publicUrl: string | undefined) {
     this.#reply = reply
     this.#raw = request.raw
     this.requestId = request.id
@@ -48,6 +51,7 @@ class FastifyContext implements RequestContext {
     this.headers = request.headers
     this.params = request.params
     this.query = request.query
+    this.#publicUrl = publicUrl
     // Node forgets it when the connection ends.
     this.#callerAddress = callerAddress(request)
   }
@@ -58,6 +62,11 @@ class FastifyContext implements RequestContext {
 
   get isEnded(): boolean {
     return !this.#reply.request.raw.socket.writable
+  }
+
+  get isSecure(): boolean {
+    const { protocol, headers } = this.#reply.request
+    return isSecureConnection(protocol, headers.host, this.#publicUrl)
   }
 
   callerAddress(): string {
@@ -71,13 +80,14 @@ class FastifyContext implements RequestContext {
 
 /** The routes of one operation, one for each of its paths. */
 export function routesOf(binding: RouteBinding): RouteOptions[] {
-  const { operation } = binding
+  const { operation, lifecycle } = binding
+  const { publicUrl } = lifecycle.parts.delivery
   return [operation.url, ...(operation.otherUrls ?? [])].map((url) => ({
     method: operation.method,
     url,
     config: { operation },
     onRequest: async (request, reply) => {
-      request.lifecycleContext = new FastifyContext(request, reply)
+      request.lifecycleContext = new FastifyContext(request, reply, publicUrl)
       await admit(request.lifecycleContext, binding)
     },
     handler: async (request, reply) => {

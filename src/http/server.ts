@@ -36,6 +36,7 @@ import { FastPath, type FastOutcome } from './fast-path/fast-path.ts'
 import { UnsentAnswers } from './answers/unsent-answers.ts'
 import type { LinkOptions } from './links/link-exchange.ts'
 import { addLinkRoutes } from './links/link-routes.ts'
+import { addDashboardRoutes, type DashboardOptions } from './dashboard/dashboard-routes.ts'
 
 /** How long one request may take to arrive, however steadily it comes. A busy disk slows an upload down. */
 const REQUEST_TIMEOUT_MS = 15 * 60_000
@@ -56,6 +57,7 @@ export interface HttpOptions extends LifecycleParts {
   readonly operations: readonly Operation[]
   /** What the links in messages lead to. */
   readonly links: LinkOptions
+  readonly dashboard: DashboardOptions
   /** Paths without authentication, with their methods. */
   readonly operatorPaths: ReadonlyMap<string, readonly string[]>
   /** Those of them that match only as they are spelt. */
@@ -145,7 +147,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   app.setNotFoundHandler((request, reply) => sendError(reply, refuseUnknown(request, reply)))
   reportRequests(app, options.diagnostics)
   for (const binding of bindings) addOperation(app, binding)
-  addLinkRoutes(app, { ...lifecycle, ...options.links })
+  addPages(app, lifecycle, options)
   const isAwaited = (socket: Socket) => fastPath?.isAwaited(socket) || brokenRequests.isAwaited(socket)
   const closeStalled = () => connections.closeStalled(isAwaited)
   app.addHook('preClose', () => prepareToClose(app.server, { closeStalled, fastPath }, options))
@@ -153,6 +155,12 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   connections.follow(app.server, fastPath ? [bodies, fastPath] : [bodies])
   answerUnusual(app.server, brokenRequests)
   return app
+}
+
+/** The routes for browsers. */
+function addPages(app: FastifyInstance, lifecycle: Lifecycle, { links, dashboard }: HttpOptions): void {
+  addLinkRoutes(app, { ...lifecycle, ...links })
+  addDashboardRoutes(app, { ...lifecycle, ...dashboard })
 }
 
 /** Answers requests that Node does not pass on. */
@@ -235,7 +243,7 @@ function unknownRoutes({
   exactPaths,
 }: HttpOptions): (request: FastifyRequest, reply: FastifyReply) => AppError {
   const paths = [...pathsOf(operations), ...operatorPaths].map(([path, allowed]) => ({
-    pattern: new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/:\w+/g, '[^/]*')}$`),
+    pattern: new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\*$/, '.*').replace(/:\w+/g, '[^/]*')}$`),
     isExact: exactPaths.has(path),
     allowed,
   }))

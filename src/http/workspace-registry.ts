@@ -2,7 +2,7 @@
 // within `REFRESH_MS`. Before a request is refused for its key or a field, the database is asked for changes. That query does not
 // depend on the request: it is shared by all that wait, and takes equally long whether a workspace exists or not.
 import { setTimeout as pause } from 'node:timers/promises'
-import { KEY_TILES } from '../core/accounts/credential.ts'
+import { KEY_TILES } from '../core/accounts/key-tile.ts'
 import { listChangedSettings } from '../core/workspace.ts'
 import type { Database } from '../store/store.ts'
 import { listWorkspacesChangedSince, type StoredWorkspace } from '../store/workspaces/workspaces.ts'
@@ -111,6 +111,6 @@ export class WorkspaceRegistry {
 }
 
 function listChanges(before: StoredWorkspace, after: StoredWorkspace): string[] {
-  const tiles = KEY_TILES.filter((tile) => before.keyHashes[tile] !== after.keyHashes[tile])
+  const tiles = KEY_TILES.filter((tile) => before.keys[tile].hash !== after.keys[tile].hash)
   return [...tiles.map((tile) => `${tile} key`), ...listChangedSettings(before.workspace, after.workspace)]
 }

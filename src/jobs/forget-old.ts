@@ -1,5 +1,5 @@
-// Deletes old log entries, idempotency keys, receipts, imports and hits of messages, and rolls back abandoned uploads, in small transactions between which
-// other writers get their turn.
+// Deletes old log entries, idempotency keys, receipts, imports, hits of messages, ended sessions and expired links, and rolls back
+// abandoned uploads, in small transactions between which other writers get their turn.
 import {
   APPLIED_ENTRIES_KEPT_MS,
   CLOCK_AHEAD_MS,
@@ -9,6 +9,8 @@ import {
 } from '../log/event-log.ts'
 import { DAY_MS } from '../core/time-zone.ts'
 import { cleanAbandonedUploads } from '../actions/clean-coupon-uploads.ts'
+import { forgetAccessLinks } from '../store/accounts/access-links.ts'
+import { forgetSessions } from '../store/accounts/sessions.ts'
 import { findCursor, listPipelineCursors, moveCursor } from '../store/entries/cursors.ts'
 import { forgetAnsweredKeys } from '../store/entries/answered-keys.ts'
 import { forgetReceipts, RECEIPTS_KEPT_MS } from '../store/entries/request-receipts.ts'
@@ -66,6 +68,8 @@ async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isS
   while (!isStopping() && (await database.write((store) => forgetImports(store, importsBefore))));
   const hitsBefore = now - HITS_KEPT_MS
   while (!isStopping() && (await database.write((store) => forgetHits(store, hitsBefore))));
+  while (!isStopping() && (await database.write((store) => forgetSessions(store, now))));
+  await database.write((store) => forgetAccessLinks(store, now))
   await cleanAbandonedUploads(database, ownNow, isStopping)
 }
 

@@ -2,24 +2,34 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { startRepeating } from '../runtime/repeat.ts'
 import { describeError } from '../store/describe-error.ts'
+import type { DatabaseLocation } from '../store/open-database.ts'
+import { forgetOldAuditEntries } from './forget-audit-entries.ts'
 import { forgetOld, type ForgetOptions } from './forget-old.ts'
 import { deleteEventsInTime } from './delete-events-in-time.ts'
 import type { Job } from './job.ts'
+import { recountCampaigns } from './recount-campaigns.ts'
+import { saveNotedUses, type SaveKeyUsesOptions } from './save-key-uses.ts'
 import { saveLimits, type SaveLimitsOptions } from './save-limits.ts'
 import { watchFiles, type OpenedFiles } from './watch-files.ts'
 
 export interface JobsOptions {
   readonly forget: ForgetOptions
+  readonly keyUses: SaveKeyUsesOptions
+  /** Of the store. */
+  readonly location: DatabaseLocation
   /** Absent if processes share their limits in PostgreSQL. */
   readonly limits?: SaveLimitsOptions | undefined
   /** Absent if the store is not embedded. */
   readonly files?: OpenedFiles | undefined
 }
 
-export function listJobs({ forget, limits, files }: JobsOptions): Job[] {
+export function listJobs({ forget, keyUses, location, limits, files }: JobsOptions): Job[] {
   return [
     forgetOld(forget),
     deleteEventsInTime(forget),
+    saveNotedUses(keyUses),
+    forgetOldAuditEntries(forget),
+    recountCampaigns({ ...forget, location }),
     ...(limits ? [saveLimits(limits)] : []),
     ...(files ? [watchFiles(files)] : []),
   ]

@@ -5,6 +5,8 @@ import type { Fault, WarningKind } from '../core/app-error.ts'
 import type { Credential, Requirement } from '../core/accounts/credential.ts'
 import type { DeliveryConfig } from '../core/delivery/delivery-config.ts'
 import type { LimitName, Workspace } from '../core/workspace.ts'
+import type { SystemState } from '../core/workspaces/system-state.ts'
+import type { UsedLimit } from '../core/workspaces/used-limit.ts'
 import type { Renderer } from '../delivery/content/renderer.ts'
 import type { LogReader, LogWriter } from '../log/event-log.ts'
 import type { SecretVault } from '../store/secret-vault.ts'
@@ -12,9 +14,13 @@ import type { Database, Store } from '../store/store.ts'
 import type { EmailVault } from '../store/users/email-vault.ts'
 import type { ResponseMemory } from './response-memory.ts'
 import type { AppliedEntries } from './applied-entries.ts'
+import type { EventRates } from './overview/event-rates.ts'
 import type { Freshness } from './statistics/freshness.ts'
 import type { ResponseCache } from './statistics/response-cache.ts'
 import type { FetchText } from '../actions/feedback/services/webhook.ts'
+import type { PasswordHashes } from '../actions/accounts/password-hash.ts'
+import type { SignInDelays } from '../actions/accounts/sign-in-delays.ts'
+import type { ReplayParked } from '../actions/parked-entries.ts'
 import type { NameCache } from '../actions/name-cache.ts'
 import type { KeyedQueue } from '../concurrency/keyed-queue.ts'
 import type { Slots } from './slots.ts'
@@ -31,7 +37,13 @@ export interface Parts {
   readonly delivery: DeliveryConfig
   /** For previews, tests and the links that show a message. Its thread starts with the first of them. */
   readonly renderer: Renderer
+  /** Hashes of people's passwords. */
+  readonly passwordHashes: PasswordHashes
+  /** For signing in. */
+  readonly signInDelays: SignInDelays
   readonly freshness: Freshness
+  /** For Get changes. */
+  readonly eventRates: EventRates
   /** For operations that name a user. */
   readonly appliedEntries: AppliedEntries
   /** For Fetch Campaign Stats: JSON of the numbers of campaigns. */
@@ -48,6 +60,12 @@ export interface Parts {
   readonly queue: KeyedQueue
   /** Limits the memory of all responses that are being prepared. */
   readonly responseMemory: ResponseMemory
+  /** What keys used of each limit of a workspace, in the windows under way. Takes nothing. */
+  readonly listUsedLimits: (workspace: Workspace, now: number) => Promise<readonly UsedLimit[]>
+  /** What this process and what it stands on are now. */
+  readonly readSystem: () => Promise<SystemState>
+  /** The pipeline's, which stands above operations. */
+  readonly replayParked: ReplayParked
   /** Counts one warning in the metrics. */
   readonly countWarning: (operation: string, kind: WarningKind) => void
   /** Fetches a small text from a mail service, such as its certificate. */
@@ -57,6 +75,9 @@ export interface Parts {
   /** The same for entries of the log; see `core/receipt-clock.ts`. */
   readonly receiptClock: () => number
 }
+
+/** The parts that exist before the operations are loaded. */
+export type FirstParts = Omit<Parts, 'listUsedLimits' | 'readSystem' | 'replayParked'>
 
 /** A request that passed the checks of the lifecycle: authenticated, within its limits, its fields valid. */
 export interface OperationRequest<Path, Query, Body> {
@@ -79,6 +100,10 @@ export interface OperationRequest<Path, Query, Body> {
   readonly header: (name: string) => string | undefined
   /** The header Idempotency-Key, if the operation takes it. */
   readonly idempotencyKey: string | undefined
+  /** Whether what the browser sends stays secret on the way. */
+  readonly isSecure: boolean
+  /** Gives the browser the token of a session, or takes it away. */
+  readonly setSession: (token: string | null) => void
   /** Sends the response with the id of the request that this one repeats. */
   readonly answerAs: (requestId: string) => void
 }
@@ -105,6 +130,8 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
     | 'Segments'
     | 'Senders'
     | 'Suppressions and feedback'
+    | 'People and sessions'
+    | 'Workspace'
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** A POST that changes nothing, so that clients may repeat it. */
   readonly isReadOnly?: true
@@ -117,7 +144,7 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly url: string
   /** Further addresses of the same operation. */
   readonly otherUrls?: readonly string[]
-  /** Which credential the caller needs. */
+  /** What the caller needs: a permission, for which keys and roles stand in `core/accounts/permission.ts`. */
   readonly requires: Requirement
   /** Whether the header SVC-APPKEY must hold the workspace id. */
   readonly takesAppKey: boolean
@@ -149,7 +176,7 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly storedFaults?: (
     request: FaultRequest<Static<Path>, Static<Query>, Static<Body>>,
     store: Store,
-    settings: Pick<Parts, 'delivery' | 'secretVault'>,
+    settings: Pick<Parts, 'delivery' | 'secretVault' | 'emailVault' | 'logReader'>,
   ) => Promise<readonly Fault[]>
   /** The error codes of `handle`, besides those of every operation. */
   readonly refusals?: readonly ('not_found' | 'conflict')[]
@@ -182,11 +209,47 @@ export type Operation = OperationSpec<TObject, TObject, TSchema, unknown>
 
 /** The body limit of operations that name none. */
 export const BODY_BYTES_MAX = 1024 * 1024
+/** That of operations that anybody may call: together, strangers must not hold much memory. */
+export const STRANGERS_BODY_BYTES_MAX = 16 * 1024
 
-/** Makes the compiler check that handler, checks and schemas of one operation agree. */
-export function defineOperation<Path extends TObject, Query extends TObject, Body extends TSchema, Output>(
-  spec: OperationSpec<Path, Query, Body, Output>,
-): Operation {
+/** What clients may know of an operation from its type: where it is, and the schemas of what it takes and returns. */
+export interface TypedOperation<
+  Url extends string,
+  Method extends Operation['method'],
+  Schemas extends OperationSchemas,
+> extends Operation {
+  readonly url: Url
+  readonly method: Method
+  /** Only for the compiler: no operation has a value here. */
+  readonly schemas?: Schemas
+}
+
+export interface OperationSchemas {
+  readonly path: TObject
+  readonly query: TObject
+  readonly body: TSchema | null
+  readonly output: TSchema | null
+}
+
+/** Makes the compiler check that handler, checks and schemas of one operation agree, and remember what clients need. */
+export function defineOperation<
+  Path extends TObject,
+  Query extends TObject,
+  Body extends TSchema,
+  Output,
+  const Url extends string,
+  Method extends Operation['method'],
+  Sent extends TSchema | null,
+  Returned extends TSchema | null,
+>(
+  spec: OperationSpec<Path, Query, Body, Output> & {
+    readonly url: Url
+    readonly method: Method
+    readonly body: Sent
+    readonly output: Returned
+  },
+): TypedOperation<Url, Method, { path: Path; query: Query; body: Sent; output: Returned }> {
   // The lifecycle validates with these schemas before it calls `handle`, so the types dropped here hold there.
-  return spec
+  const operation: Operation = spec as OperationSpec<Path, Query, Body, Output>
+  return operation as TypedOperation<Url, Method, { path: Path; query: Query; body: Sent; output: Returned }>
 }

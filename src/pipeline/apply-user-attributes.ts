@@ -4,23 +4,17 @@ import { GrowingAttributes, USER_ATTRIBUTES_LENGTH_MAX, type Attributes } from '
 import type { LogEntry } from '../log/event-log.ts'
 import type { Store } from '../store/store.ts'
 import { saveUsers, type User } from '../store/users/users.ts'
-import type { Batch, ImportEntry, ReadEntry, ReportedUser, Subject, UserEntry } from './batch.ts'
+import type { Batch, ImportEntry, ReadEntry, ReportedUser, UserEntry } from './batch.ts'
 import type { ResolvedUsers } from './resolve-users.ts'
 import { findUsersAtOnce } from './users-at-once.ts'
+import { addressOf, findNewAddresses, type GivenAddress, type NewAddress } from './users/new-addresses.ts'
 
 /** Entry → what was not stored of it, for its receipt: a text for each of its users of whom something was not stored. */
 export type LeftOut = ReadonlyMap<ReadEntry, readonly string[]>
 
-/** An address that an entry gave to a user who did not have it. */
-export interface NewAddress {
-  readonly subject: Subject
-  /** As in `users.email_key`. */
-  readonly emailKey: string
-}
-
 export interface AppliedAttributes {
   readonly leftOut: LeftOut
-  /** For each user in the order of the log. */
+  /** In the order of the log. */
   readonly newAddresses: readonly NewAddress[]
 }
 
@@ -33,18 +27,19 @@ interface UserReport {
 export async function applyUserAttributes(
   store: Store,
   batch: Batch,
-  { userOf }: Pick<ResolvedUsers, 'userOf'>,
+  { userOf, userAt, merges, addresses }: Pick<ResolvedUsers, 'userOf' | 'userAt' | 'merges' | 'addresses'>,
 ): Promise<AppliedAttributes> {
   const reportsOf = new Map<number, UserReport[]>()
   for (const read of batch.entries) if (isAboutUsers(read)) collectReports(read, userOf, reportsOf)
   const users = await findUsersAtOnce(store, batch, [...reportsOf.keys()])
   if (users.length < reportsOf.size) throw new Error('an entry has no user after users were resolved')
-  const applied = { leftOut: new Map<ReadEntry, string[]>(), newAddresses: [] as NewAddress[] }
+  const applied = { leftOut: new Map<ReadEntry, string[]>(), given: [] as GivenAddress[] }
   await saveUsers(
     store,
-    users.map((user) => changeUser(user, reportsOf.get(user.id) ?? [], applied)),
+    users.map((user) => changeUser(user, { reports: reportsOf.get(user.id) ?? [], userAt }, applied)),
   )
-  return applied
+  const before = new Map([...users.map((user) => [user.id, addressOf(user)] as const), ...addresses])
+  return { leftOut: applied.leftOut, newAddresses: findNewAddresses(applied.given, merges, before) }
 }
 
 function isAboutUsers(read: ReadEntry): read is UserEntry | ImportEntry {
@@ -72,23 +67,44 @@ function collectReports(
  */
 function changeUser(
   user: User,
-  reports: readonly UserReport[],
-  { leftOut, newAddresses }: { readonly leftOut: Map<ReadEntry, string[]>; readonly newAddresses: NewAddress[] },
+  { reports, userAt }: { readonly reports: readonly UserReport[]; readonly userAt: ResolvedUsers['userAt'] },
+  { leftOut, given }: { readonly leftOut: Map<ReadEntry, string[]>; readonly given: GivenAddress[] },
 ): User {
   const growing = new GrowingAttributes(user.attributes)
   let { emailKey } = user
-  for (const { read, rows } of reports) {
+  for (const { read, rows: sent } of reports) {
+    const rows = oldestLast(sent, userAt)
     const reported = toReported(read.entry, rows)
-    const reasons = whyLeftOut(rows, growing.add(reported))
+    const names = growing.add(reported)
+    const reasons = whyLeftOut(rows, names)
     if (reasons !== '') leftOut.set(read, [...(leftOut.get(read) ?? []), reasons])
-    const given = rows.findLast((row) => row.emailKey !== undefined)
-    const isEmailNew = given !== undefined && growing.attributes[EMAIL] === reported[EMAIL]
-    if (!isEmailNew) continue
-    const { subject, emailKey: sent = null } = given
-    if (sent !== null && sent !== emailKey) newAddresses.push({ subject, emailKey: sent })
-    emailKey = sent
+    const addresses = names.includes(EMAIL) ? [] : givenAddresses(read.entry, rows, userAt)
+    given.push(...addresses)
+    const last = addresses.at(-1)
+    if (last && growing.attributes[EMAIL] === reported[EMAIL]) emailKey = last.emailKey
   }
   return { ...user, attributes: growing.attributes, emailKey }
+}
+
+/** Rows of users who were merged later come first: of values with the same position, a merge keeps those of the oldest user. */
+function oldestLast(rows: readonly ReportedUser[], userAt: ResolvedUsers['userAt']): readonly ReportedUser[] {
+  if (rows.length === 1) return rows
+  const userIdAt = ({ subject }: ReportedUser) => userAt.get(subject) as number
+  return rows.toSorted((left, right) => userIdAt(right) - userIdAt(left))
+}
+
+/** The last address of each user at the entry, in the order of the rows. */
+function givenAddresses(
+  { position }: LogEntry,
+  rows: readonly ReportedUser[],
+  userAt: ResolvedUsers['userAt'],
+): GivenAddress[] {
+  const given = new Map<number, GivenAddress>()
+  for (const { subject, emailKey } of rows) {
+    const userId = userAt.get(subject) as number
+    if (emailKey !== undefined) given.set(userId, { subject, number: subject.number, userId, emailKey, position })
+  }
+  return [...given.values()]
 }
 
 /** All values of an entry have its position, so of several rows the last decides here. */

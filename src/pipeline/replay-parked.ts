@@ -1,53 +1,40 @@
-// Lets an operator replay or drop a parked entry.
+// Applies a parked entry again, after an operator has removed the cause.
+import { recordParkedChange, requireParked, type ParkedChange, type ReplayOutcome } from '../actions/parked-entries.ts'
+import { AppError } from '../core/app-error.ts'
+import { messageOf } from '../core/thrown.ts'
 import type { EntryContext, EntryKind, LogEntry } from '../log/event-log.ts'
-import { findParkedEntry, removeParkedEntry, type ParkedEntry } from '../store/entries/parked-entries.ts'
-import { findReceipt, saveReceipts } from '../store/entries/request-receipts.ts'
-import type { Database, Store } from '../store/store.ts'
-import { readBatch } from './apply-batch.ts'
 import { lockTables } from '../store/entries/lock-tables.ts'
+import { removeParkedEntry, type ParkedEntry } from '../store/entries/parked-entries.ts'
+import type { Database } from '../store/store.ts'
+import { isTransient } from '../store/transient-errors.ts'
+import { readBatch } from './apply-batch.ts'
 import { applySteps } from './pipeline.ts'
 
 /**
- * `applied` and no longer parked; `unreadable` and still parked, with the current reason; or `not_parked` when no entry
- * is parked at the position.
- */
-export type ReplayOutcome =
-  | { readonly outcome: 'applied' }
-  | { readonly outcome: 'unreadable'; readonly reason: string }
-  | { readonly outcome: 'not_parked' }
-
-/**
  * Applies one parked entry, removes it and rewrites its receipt, in one transaction: of two replays at the same time,
- * the second finds nothing. Rejects with the error of the step that failed; the entry then stays parked.
+ * the second finds nothing. If a step of it fails, the entry stays parked. Throws AppError `not_found`.
  */
-export function replayParked(database: Database, position: number, now: number): Promise<ReplayOutcome> {
+export async function replayParked(database: Database, change: ParkedChange): Promise<ReplayOutcome> {
+  try {
+    return await replay(database, change)
+  } catch (error) {
+    if (error instanceof AppError || isTransient(error)) throw error
+    return { outcome: 'not_applied', reason: messageOf(error) }
+  }
+}
+
+function replay(database: Database, change: ParkedChange): Promise<ReplayOutcome> {
   return database.write(async (store) => {
     await lockTables(store)
-    const parked = await findParkedEntry(store, position)
-    if (!parked) return { outcome: 'not_parked' }
-    const batch = await readBatch(store, [toLogEntry(parked)], { now })
+    const parked = await requireParked(store, change)
+    const batch = await readBatch(store, [toLogEntry(parked)], { now: change.by.now })
     await applySteps(store, batch)
     const [unreadable] = batch.unreadable
-    if (unreadable) return { outcome: 'unreadable', reason: unreadable.reason }
-    await removeParkedEntry(store, position)
+    if (unreadable) return { outcome: 'not_applied', reason: unreadable.reason }
+    await removeParkedEntry(store, change.position)
+    await recordParkedChange(store, { parked, action: 'replay_parked', by: change.by })
     return { outcome: 'applied' }
   })
-}
-
-/** Drops a parked entry for good and says so in its receipt. Returns false when nothing is parked at the position. */
-export function dropParked(database: Database, position: number): Promise<boolean> {
-  return database.write(async (store) => {
-    await lockTables(store)
-    const parked = await findParkedEntry(store, position)
-    if (!parked) return false
-    await recordDropped(store, parked)
-    return removeParkedEntry(store, position)
-  })
-}
-
-async function recordDropped(store: Store, { workspaceId, requestId, error }: ParkedEntry): Promise<void> {
-  const receipt = await findReceipt(store, workspaceId, requestId)
-  if (receipt) await saveReceipts(store, [{ ...receipt, error: `dropped by an operator; ${error}` }])
 }
 
 function toLogEntry(parked: ParkedEntry): LogEntry {

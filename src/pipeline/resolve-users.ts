@@ -23,6 +23,7 @@ import {
 import { isReport, type Batch, type KeyedIdentity, type Subject } from './batch.ts'
 import { changedUsers } from './users/changed-users.ts'
 import { IdentityGraph, type NumberedMerge } from './users/identity-graph.ts'
+import type { UserAddress } from './users/new-addresses.ts'
 
 export interface ResolvedUsers {
   readonly userOf: ReadonlyMap<Subject, number>
@@ -40,6 +41,8 @@ export interface ResolvedUsers {
   readonly merges: readonly NumberedMerge[]
   /** Both users of each merge, as they were before the batch. */
   readonly before: ReadonlyMap<number, UserWithAliases>
+  /** The addresses of users whom the batch created, merged or gave a customer id, as they were before the batch. */
+  readonly addresses: ReadonlyMap<number, UserAddress>
 }
 
 /**
@@ -57,7 +60,7 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<Resolved
   const { merges, created, notFollowed, userAt } = graph
   const before = await findUsersWithAliases(store, [...new Set(merges.flatMap(({ from, into }) => [from, into]))])
   const singleAliasUsers = graph.singleAliasUsers()
-  const { users, formerSingleAliases } = await changedUsers(store, batch, graph)
+  const { users, formerSingleAliases, addresses } = await changedUsers(store, batch, graph)
   await saveUsers(store, users)
   const areNew = await addIdentities(store, graph.newIdentities(singleAliasUsers))
   if (!areNew) throw new UsersOvertaken()
@@ -66,7 +69,7 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<Resolved
   await mergeUsers(store, merges)
   const userOf = new Map(subjects.map((subject) => [subject, graph.userOf(subject)]))
   const customerOf = customersOf(batch, graph)
-  return { userOf, userAt, created, notFollowed, customerOf, singleAliasUsers, merges, before }
+  return { userOf, userAt, created, notFollowed, customerOf, singleAliasUsers, merges, before, addresses }
 }
 
 /** Builds the graph again, with limits, if a user would have more customer ids than a request may join. */

@@ -10,7 +10,7 @@ import {
   changeByImport,
   mergePreferences,
   nothingSetFor,
-  recordChange,
+  recordPreferenceChange,
   toOptIn,
   type ChangedBy,
   type Preference,
@@ -22,7 +22,6 @@ import { findPreferences, lockPreferences, removePreferences, savePreferences } 
 import type { Store } from '../store/store.ts'
 import type { Merge } from '../core/users/merge.ts'
 import { findCategories } from '../store/workspaces/workspaces.ts'
-import type { NewAddress } from './apply-user-attributes.ts'
 import {
   importsOf,
   isReport,
@@ -35,7 +34,8 @@ import {
 } from './batch.ts'
 import type { ResolvedUsers } from './resolve-users.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
-import type { NumberedMerge } from './users/identity-graph.ts'
+import { inLogOrder } from './users/identity-graph.ts'
+import type { NewAddress } from './users/new-addresses.ts'
 
 /**
  * The most characters of categories that users of a batch may inherit. A user's categories are written three times, with those of
@@ -179,14 +179,6 @@ async function findCategoriesOf(
   return categories
 }
 
-/** An entry merges its users before it changes their address, and that before their consent. */
-function inLogOrder<Step extends { readonly number: number }>(
-  merges: readonly NumberedMerge[],
-  others: readonly Step[],
-): (NumberedMerge | Step)[] {
-  return [...merges, ...others].toSorted((left, right) => left.number - right.number)
-}
-
 /** Changes the preferences in `stored`, and collects the proofs. */
 class Settlement implements SettledPreferences {
   readonly changes: PreferenceChange[] = []
@@ -250,8 +242,8 @@ class Settlement implements SettledPreferences {
     this.#record(before, { ...after, updatedAt }, { by, ip: null })
   }
 
-  #record(...recorded: Parameters<typeof recordChange>): void {
-    const { current, change } = recordChange(...recorded)
+  #record(...recorded: Parameters<typeof recordPreferenceChange>): void {
+    const { current, change } = recordPreferenceChange(...recorded)
     this.#stored.set(current.userId, current)
     this.changes.push(change)
   }

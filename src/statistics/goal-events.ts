@@ -3,7 +3,8 @@
 import type { GoalEvent } from '../core/campaigns/facts.ts'
 import { meetsConditions, type Goal } from '../core/campaigns/goal.ts'
 import { parseJsonText } from '../core/json/parse-json.ts'
-import { listAttributes, measureAttributes, type NamedEvent } from '../store/users/events.ts'
+import { listAttributes, type NamedEvent } from '../store/users/events.ts'
+import { measureAttributes } from '../store/users/exported-events.ts'
 import type { Store } from '../store/store.ts'
 import { conditionalGoals, type GoalCatalog } from './goal-catalog.ts'
 

@@ -67,9 +67,26 @@ export async function verifyStatistics(
   onProgress: (progress: CountProgress) => void,
   caps = FACT_CAPS,
 ): Promise<Verification> {
+  return verify(database, workspaceId, { onProgress, caps })
+}
+
+/** The same for one campaign. Counts all users too: which campaign gets a conversion depends on the others. */
+export async function verifyCampaign(
+  database: Database,
+  { workspaceId, campaign }: { readonly workspaceId: string; readonly campaign: number },
+  onProgress: (progress: CountProgress) => void,
+): Promise<Verification> {
+  return verify(database, workspaceId, { onProgress, caps: FACT_CAPS, campaign })
+}
+
+async function verify(
+  database: Database,
+  workspaceId: string,
+  options: Omit<VerifyOptions, 'expected'>,
+): Promise<Verification> {
   const expected = new ExpectedCells()
   try {
-    return await database.readSnapshot((store) => verifyIn(store, workspaceId, { expected, onProgress, caps }))
+    return await database.readSnapshot((store) => verifyIn(store, workspaceId, { ...options, expected }))
   } finally {
     expected.close()
   }
@@ -80,20 +97,22 @@ export interface VerifyOptions {
   readonly expected: ExpectedCells
   readonly onProgress: (progress: CountProgress) => void
   readonly caps: FactCaps
+  /** Compares only the cells of this one. */
+  readonly campaign?: number
 }
 
 /** The same within a transaction. `store` must see one moment. */
 export async function verifyIn(
   store: Store,
   workspaceId: string,
-  { expected, onProgress, caps }: VerifyOptions,
+  { expected, onProgress, caps, campaign: wanted }: VerifyOptions,
 ): Promise<Verification> {
   const count: FactCount = { expected, users: 0, facts: 0, usersOverCap: 0, eventsNotCounted: 0 }
   const compared: Compared = { cells: 0, differingCells: 0, differences: [] }
   const catalog = await new GoalCatalogs({ caps }).open(store, workspaceId)
   if (catalog) {
     await countAll(store, catalog, { count, onProgress })
-    for (const campaign of catalog.counted.campaigns.keys()) {
+    for (const campaign of wanted === undefined ? catalog.counted.campaigns.keys() : [wanted]) {
       await compare(store, catalog, { campaign, expected, compared })
     }
   }

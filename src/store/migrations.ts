@@ -3,19 +3,24 @@
 import { sql } from 'kysely'
 import { AppError } from '../core/app-error.ts'
 import { TooBusy, type Database, type SqlTypes, type Store } from './store.ts'
+import { createAccessLinks } from './accounts/access-links.ts'
+import { createPeople } from './accounts/people.ts'
+import { createPersonRoles } from './accounts/person-roles.ts'
+import { createSessions } from './accounts/sessions.ts'
+import { createAuditEntries } from './accounts/audit-entries.ts'
 import { createAnsweredKeys } from './entries/answered-keys.ts'
 import { createCampaignEvents } from './campaigns/campaign-events.ts'
 import { createCampaignNames } from './campaigns/campaign-names.ts'
 import { createCampaignActivity } from './campaigns/campaign-activity.ts'
-import { addCampaignArchival, createCampaigns } from './campaigns/campaigns.ts'
+import { addCampaignArchival, addCampaignSearch, createCampaigns } from './campaigns/campaigns.ts'
 import { addSendingColumns, createCouponLists } from './coupons/coupon-lists.ts'
 import { createCouponAlerts } from './coupons/coupon-alerts.ts'
 import { createCouponUploads } from './coupons/coupon-uploads.ts'
-import { createCompletedUploads } from './coupons/completed-uploads.ts'
+import { addUploadAuthors, createCompletedUploads } from './coupons/completed-uploads.ts'
 import { createCoupons, foldCouponCodes } from './coupons/coupons.ts'
 import { createCursors, PIPELINE_CURSOR } from './entries/cursors.ts'
 import { createErasures } from './users/erasures.ts'
-import { createEvents } from './users/events.ts'
+import { addEventLists, createEvents } from './users/events.ts'
 import { createGoalBackfills } from './campaigns/goal-backfills.ts'
 import { createKeptCells } from './statistics/kept-cells.ts'
 import { createImports } from './users/imports.ts'
@@ -25,14 +30,16 @@ import { createMemberships } from './campaigns/memberships.ts'
 import { createMessageEvents } from './campaigns/message-events.ts'
 import { createStagingTable } from './campaigns/staging-table.ts'
 import { createMoves } from './moves/moves.ts'
-import { createParkedEntries } from './entries/parked-entries.ts'
+import { addParkedList, createParkedEntries } from './entries/parked-entries.ts'
 import { createPartitionLeases } from './entries/partition-leases.ts'
 import { addTracking, createPreferences } from './users/preferences.ts'
 import { addReceiptWarnings, createRequestReceipts } from './entries/request-receipts.ts'
+import { createRecounts } from './statistics/recounts.ts'
 import { createStatisticsRevisions } from './statistics/statistics-revisions.ts'
 import { createStatistics } from './statistics/statistics.ts'
+import { createTemplateSummaries } from './templates/template-summaries.ts'
 import { createTemplateVersions } from './templates/template-versions.ts'
-import { addTemplateArchival, createTemplates } from './templates/templates.ts'
+import { addTemplateArchival, addTemplateListIndex, createTemplates } from './templates/templates.ts'
 import { createUncountedEvents } from './statistics/uncounted-events.ts'
 import { createAddressOptOuts } from './users/address-opt-outs.ts'
 import { createUserIdentities } from './users/user-identities.ts'
@@ -41,9 +48,12 @@ import {
   addDeliverySettings,
   addEventRetention,
   addJoinedCustomerIdsMax,
+  addKeyDetails,
   createWorkspaces,
 } from './workspaces/workspaces.ts'
-import { createDeliveries } from './delivery/deliveries.ts'
+import { createCategoryLabels } from './workspaces/category-labels.ts'
+import { createKeyUses } from './workspaces/key-uses.ts'
+import { addDeliveriesByWorkspace, createDeliveries } from './delivery/deliveries.ts'
 import { createDeliveryUses } from './delivery/delivery-uses.ts'
 import { createMessageHits } from './delivery/message-hits.ts'
 import { createMessages } from './delivery/messages.ts'
@@ -81,6 +91,27 @@ export const MIGRATIONS: Migrations = {
   '0011-address-opt-outs': createAddressOptOuts,
   '0012-imports': createImports,
   '0013-delivery': createDeliveryTables,
+  '0014-people': createAccountTables,
+  '0015-audit': createAuditEntries,
+  '0016-keys': async (store, types) => {
+    await addKeyDetails(store, types)
+    await createKeyUses(store, types)
+    await createCategoryLabels(store, types)
+  },
+  '0017-event-lists': async (store) => {
+    await addEventLists(store)
+    await addParkedList(store)
+  },
+  '0018-recounts': async (store) => {
+    await addCampaignSearch(store)
+    await addDeliveriesByWorkspace(store)
+  },
+  '0019-template-lists': async (store, types) => {
+    await createTemplateSummaries(store, types)
+    await addTemplateListIndex(store)
+  },
+  '0020-upload-authors': addUploadAuthors,
+  '0021-recounts': createRecounts,
 }
 
 /** Creates the tables of the first version. A later table needs a migration of its own. */
@@ -115,6 +146,13 @@ async function createTables(store: Store, types: SqlTypes): Promise<void> {
     createMoves,
     createStatisticsRevisions,
   ]) {
+    await createTable(store, types)
+  }
+}
+
+/** Creates the tables of people who sign in. */
+async function createAccountTables(store: Store, types: SqlTypes): Promise<void> {
+  for (const createTable of [createPeople, createPersonRoles, createSessions, createAccessLinks]) {
     await createTable(store, types)
   }
 }

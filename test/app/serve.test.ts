@@ -59,6 +59,15 @@ function track(url: string, workspaceId: string, key: string): Promise<Response>
   return fetch(`${url}/v1/event/${workspaceId}`, { method: 'POST', headers, body })
 }
 
+/** What became of the request of an answer. Unlike a question about the user, it waits for nothing and is never refused. */
+async function statusOf(url: string, key: string, answer: Response): Promise<string> {
+  expect(answer.status).toBe(200)
+  const { request_id } = (await answer.clone().json()) as { request_id: string }
+  const headers = { authorization: basic('main', key) }
+  const found = await fetch(`${url}/v1/event/main/requests/${request_id}`, { headers })
+  return ((await found.json()) as { status: string }).status
+}
+
 async function countEvents(url: string, { workspace_id, data_key }: FirstWorkspace): Promise<number> {
   const headers = { authorization: basic(workspace_id, data_key) }
   const answer = await fetch(`${url}/v1/event/${workspace_id}?customer_id=c1`, { headers })
@@ -94,9 +103,12 @@ describeEachStore('a server in a process of its own', (kind) => {
         data_key: expect.stringMatching(/^td_data_/) as string,
         reports_key: expect.stringMatching(/^td_reports_/) as string,
       },
+      setup_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/dashboard\/setup#[\w-]{43}$/) as string,
     })
-    expect((await track(server.started.url, 'main', keys.data_key)).status).toBe(200)
-    await until('the event is applied', async () => (await countEvents(server.started.url, keys)) === 1)
+    const { url } = server.started
+    const answer = await track(url, 'main', keys.data_key)
+    await until('it is applied', async () => (await statusOf(url, keys.data_key, answer)) === 'processed')
+    expect(await countEvents(url, keys)).toBe(1)
   })
 
   it('finishes a request in flight on SIGTERM, then exits with status 0', async () => {
@@ -160,17 +172,13 @@ describeEachStore('a server in a process of its own', (kind) => {
   it('accepts events in a process with the role http, and applies them in another with the role pipeline', async () => {
     server = await startServing(environment, ['--role', 'http'])
     expect(server.started.roles).toEqual(['http'])
-    const answer = await track(server.started.url, 'main', keys.data_key)
-    const { request_id } = (await answer.json()) as { request_id: string }
-    const statusOfRequest = async () => {
-      const headers = { authorization: basic('main', keys.data_key) }
-      const found = await fetch(`${server.started.url}/v1/event/main/requests/${request_id}`, { headers })
-      return ((await found.json()) as { status: string }).status
-    }
-    expect(await statusOfRequest()).toBe('accepted')
+    const { url } = server.started
+    const answer = await track(url, 'main', keys.data_key)
+    expect(await statusOf(url, keys.data_key, answer)).toBe('accepted')
     const pipeline = await startServing(environment, ['--role', 'pipeline'])
     expect(pipeline.started).toEqual({ url: null, roles: ['pipeline'] })
-    await until('the pipeline has applied it', async () => (await statusOfRequest()) === 'processed')
+    const isApplied = async () => (await statusOf(url, keys.data_key, answer)) === 'processed'
+    await until('the pipeline has applied it', isApplied)
     expect(await pipeline.stop()).toMatchObject({ status: 0, stderr: '' })
   })
 

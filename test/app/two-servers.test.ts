@@ -5,10 +5,11 @@ import { DEFAULT_SETTINGS, LIMIT_DEFAULTS, type Limits } from '../../src/core/wo
 import { ANY_GROUP, cellKey, CellSum, NO_DAY, NO_GENERATION, seriesKey } from '../../src/core/statistics/cells.ts'
 import { ALL } from '../../src/core/statistics/grouping-sets.ts'
 import { fromCalendarDate } from '../../src/core/time-zone.ts'
-import { generateKey, hashKey } from '../../src/store/workspaces/api-key.ts'
+import { replaceKey } from '../../src/actions/workspaces/replace-key.ts'
 import { addCampaign, findCampaign, type StoredCampaign } from '../../src/store/campaigns/campaigns.ts'
 import { addCells } from '../../src/store/statistics/statistics.ts'
-import { saveKeyHash, saveSettings } from '../../src/store/workspaces/workspaces.ts'
+import { saveSettings } from '../../src/store/workspaces/workspaces.ts'
+import { changedByTest } from '../support/audit/changed-by.ts'
 import { PREFERENCES_PATH } from '../support/calls/preference-calls.ts'
 import { expectRefusal, startServer, until, type Answer, type CallOptions } from '../support/server.ts'
 import type { TestServer, TestWorkspace } from '../support/server.ts'
@@ -109,8 +110,8 @@ describeOnPostgres('Two servers', () => {
     const workspace = await makeWorkspace({ management_per_minute: 100 })
     const [first, second] = servers
     for (const server of servers) expect((await list(server, workspace)).status).toBe(200)
-    const dataKey = generateKey('data')
-    await first.database.write((store) => saveKeyHash(store, workspace.id, 'data', hashKey(dataKey)))
+    const replacement = { tile: 'data', oldKeyValidHours: 0, by: changedByTest(workspace.id) } as const
+    const { key: dataKey } = await first.database.write((store) => replaceKey(store, replacement))
     expect((await list(second, { ...workspace, dataKey })).status).toBe(200)
     const fails = async (server: TestServer) => (await list(server, workspace)).status === 401
     for (const server of servers) await until('the old key fails', () => fails(server))

@@ -277,7 +277,9 @@ describe('the Dockerfile', () => {
   it('installs packages without their scripts, and keeps only those of production, with Node among them', () => {
     expect(of('RUN').filter((run) => run.includes('npm '))).toEqual([
       'npm ci --ignore-scripts',
-      expect.stringMatching(/^npm run build +&& npm prune --omit=dev --ignore-scripts +&& npm run postinstall +&& rm /),
+      expect.stringMatching(
+        /^npm run build +&& npm prune --omit=dev --ignore-scripts +&& rm -r dashboard +&& npm run postinstall +&& rm /,
+      ),
     ])
   })
 

@@ -258,6 +258,9 @@ describeEachStore('the command line with a store', (kind) => {
     expect(failureOf(existing)).toMatchObject({ status: 1, code: 'conflict' })
     const wrong = await refusal('workspace', 'create', 'a b', '--timezone', 'BST', '--name', '')
     expect(wrong).toMatchObject({ status: 1, code: 'invalid_request', fields: ['ID', 'name', 'timezone'] })
+    const reserved = await command('workspace', 'create', 'setup')
+    expect(failureOf(reserved)).toMatchObject({ status: 1, code: 'invalid_request', fields: ['ID'] })
+    expect(JSON.stringify(reserved.body)).toContain('the dashboard has pages of that name')
   })
 
   it('reports that a workspace does not exist', async () => {
@@ -393,6 +396,7 @@ describeEachStore('the command line with a store', (kind) => {
       workspace_id: 'main',
       tile: 'reports',
       key: expect.stringMatching(/^td_reports_/) as string,
+      previous_valid_until: null,
     })
     expect(await refusal('key', 'generate', 'main', 'sales')).toMatchObject({ status: 1, code: 'invalid_request' })
     expect(await refusal('key', 'generate', 'nobody', 'data', '--yes')).toMatchObject({ status: 1, code: 'not_found' })

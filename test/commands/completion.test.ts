@@ -36,12 +36,18 @@ const lines: [typed: string[], completed: string[]][] = [
     ['serve', '--role', ''],
     ['http', 'pipeline', 'delivery'],
   ],
+  [
+    ['person', 'invite', 'ada@example.com', '--role', ''],
+    ['owner', 'developer', 'marketer', 'analyst'],
+  ],
+  [['person', 'invite', '--role', 'owner', '--work'], ['--workspace']],
   [['--json', 'key', 'gen'], ['generate']],
   [
     ['key', 'generate', 'main', ''],
     ['data', 'reports'],
   ],
   [['key', 'generate', 'main', 'data', '--y'], ['--yes']],
+  [['key', 'generate', 'main', 'data', '--k'], ['--keep-old']],
   [['completion', ''], [...SHELLS]],
 ]
 

@@ -12,6 +12,7 @@ import { listAllCampaigns, type StoredCampaign } from '../../src/store/campaigns
 import { createWorkspace } from '../../src/actions/create-workspace.ts'
 import { numberSeries } from '../../src/store/statistics/series.ts'
 import type { Database } from '../../src/store/store.ts'
+import { entriesAddedBy } from '../support/audit/audit-entries.ts'
 import type { HistoryEntry } from '../support/statistics/history-entries.ts'
 import { callCommand } from '../support/calls/call-command.ts'
 import { environmentOf, failureOf, run, runJson, startServing, type Environment } from '../support/program.ts'
@@ -198,6 +199,19 @@ describeEachStore('statistics', (kind) => {
     expect(workspaces[0].differences).toHaveLength(1_000)
     expect(await statistics('rebuild')).toMatchObject({ status: 0 })
     expect(await statistics('verify')).toMatchObject({ status: 0 })
+  })
+
+  it('rebuild is in the audit trail with the cells that it corrected, verify is not', async () => {
+    await corrupt({ metric: 'sent', occurrences: 9 }, { metric: 'click', users: -1, occurrences: -1 })
+    const added = (what: 'verify' | 'rebuild') => {
+      return entriesAddedBy(opened.database, shop.workspaceId, () => statistics(what))
+    }
+    expect(await added('verify')).toEqual([])
+    const changes = [{ field: 'corrected_cells', before: null, after: 2 }]
+    expect(await added('rebuild')).toMatchObject([
+      { action: 'rebuild_statistics', subjectId: shop.workspaceId, changes },
+    ])
+    expect(await added('rebuild')).toEqual([])
   })
 
   it('two concurrent rebuilds leave correct statistics, even if one is refused', async () => {

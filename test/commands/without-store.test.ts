@@ -38,6 +38,7 @@ const REQUIRED: Readonly<Record<string, string>> = {
   host: '127.0.0.1',
   port: '25',
   security: 'none',
+  role: 'owner',
 }
 
 /** Command lines of all other commands. */

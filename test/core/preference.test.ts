@@ -8,7 +8,7 @@ import {
   NOTHING_SET,
   nothingSetFor,
   OPT_IN_STATUSES,
-  recordChange,
+  recordPreferenceChange,
   toOptIn,
   toOptInStatus,
   type OptIn,
@@ -140,7 +140,7 @@ describe('a proof', () => {
   it('holds time, key, address, the preferences before and after, and the number of the change', () => {
     const last = { ...nothingSetFor(7), lastChange: 4 }
     const after = changePreference(NOTHING_SET, { categories: { news: true } }, { activeCategories: ACTIVE, now: 3 })
-    const { current, change } = recordChange(last, after, { by: 'key:data', ip: '192.0.2.1' })
+    const { current, change } = recordPreferenceChange(last, after, { by: 'key:data', ip: '192.0.2.1' })
     expect(current).toEqual({ userId: 7, preference: after, lastChange: 5 })
     expect(change).toEqual({
       userId: 7,

@@ -10,6 +10,7 @@ import {
   firstVersion,
   groupFault,
   nextVersion,
+  templateSourceOf,
   type CurrentTemplate,
   type GroupRole,
   type TemplateMeta,
@@ -32,6 +33,13 @@ function template(role: GroupRole): CurrentTemplate {
   const latest = firstVersion('own', { details, meta: { ...meta, groupId }, source: 'API' }, 1_000)
   return { latest, role, archivedAt: null }
 }
+
+describe('the source of a template', () => {
+  it('is the dashboard if a person creates it, and the API otherwise', () => {
+    expect(templateSourceOf({ kind: 'person' })).toBe('DASHBOARD')
+    expect(templateSourceOf({ kind: 'key' })).toBe('API')
+  })
+})
 
 describe('group_id', () => {
   const cases: [current: GroupRole | 'new', groupId: string | null, parent: GroupRole | 'none', may: boolean][] = [

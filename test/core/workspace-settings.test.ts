@@ -1,7 +1,7 @@
 // Valid values for the settings of a workspace, and its categories.
 import { describe, expect, it } from 'vitest'
 import {
-  addCategory,
+  appendCategory,
   changeSettings,
   DEFAULT_SETTINGS,
   SETTING_KEYS,
@@ -103,7 +103,11 @@ describe('A setting', () => {
 describe('The categories of a workspace', () => {
   it('number at most a thousand', () => {
     const many = Array.from({ length: 999 }, (_, index) => `c${index}`)
-    expect(addCategory(many, 'last')).toHaveLength(1_000)
-    expect(addCategory([...many, 'last'], 'one more')).toMatch(/at most 1000/)
+    expect(appendCategory(many, 'last')).toHaveLength(1_000)
+    expect(appendCategory([...many, 'last'], 'one more')).toMatch(/at most 1000/)
+  })
+
+  it.each(['', ' x', '__proto__', '.', '..', 'x\u200b'])('must not have the name %j', (name) => {
+    expect(appendCategory([], name)).toMatch(/^must/)
   })
 })

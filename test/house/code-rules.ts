@@ -2,6 +2,7 @@
 import {
   floorOf,
   inCode,
+  inDashboard,
   inSources,
   isMember,
   nameOf,
@@ -83,10 +84,10 @@ function replacesMethod({ type, left, right }: Node): boolean {
   return target.type === 'MemberExpression' && !isOwn && /^(ArrowFunction|Function)Expression$/.test(value.type)
 }
 
-/** A name means one thing: no two files of `src/` export the same. */
+/** A name means one thing: no two files of `src/` and `dashboard/` export the same. */
 export const exportedOnce: Rule = (files) => {
   const exporters = new Map<string, string[]>()
-  for (const file of inSources(files)) {
+  for (const file of [...inSources(files), ...inDashboard(files)]) {
     for (const name of new Set(nodesOf(file).flatMap(exportedNames)))
       exporters.set(name, [...(exporters.get(name) ?? []), file.path])
   }

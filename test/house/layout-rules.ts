@@ -4,13 +4,16 @@ import {
   floorOf,
   importsOf,
   inCode,
+  inDashboard,
   inSources,
   nameOf,
   nodesOf,
   resolveImport,
+  runningImportsOf,
   targetsOf,
   type Node,
   type Rule,
+  type SourceFile,
 } from './source-files.ts'
 
 export const FILE_LINES_MAX = 400
@@ -42,9 +45,7 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
   jobs: [...TABLES, 'actions', 'statistics'],
   operations: [...TABLES, 'actions', 'statistics', 'delivery'],
   http: [...TABLES, 'actions', 'delivery', 'operations'],
-  // Built files and their one route: the dashboard calls operations over HTTP.
-  dashboard: [],
-  app: [...TABLES, 'actions', 'statistics', ...MOVERS, 'operations', 'http', 'dashboard'],
+  app: [...TABLES, 'actions', 'statistics', ...MOVERS, 'operations', 'http'],
   commands: [...TABLES, 'actions', 'statistics', ...MOVERS, 'operations', 'http', 'app'],
   main: ['commands'],
 }
@@ -64,6 +65,42 @@ export const floorImports: Rule = (files) =>
         : [`${file.path} (${floor}) must not import ${target}`]
     })
   })
+
+/** Each part of `dashboard/`, and the other parts that it may import. Files beside these folders may import all of them. */
+const PARTS: Readonly<Record<string, readonly string[]>> = {
+  texts: [],
+  data: ['texts'],
+  components: ['data', 'texts', 'icons'],
+  screens: ['components', 'data', 'texts', 'icons'],
+}
+
+/** The dashboard calls operations over HTTP. Of the server it imports their types, and functions of the core, which need no server. */
+export const dashboardImports: Rule = (files) =>
+  inDashboard(files).flatMap((file) => {
+    const [, part = '', inside] = file.path.split('/')
+    const allowed = inside === undefined ? undefined : PARTS[part]
+    if (inside !== undefined && !allowed)
+      return [`${file.path} is in no part: there are ${Object.keys(PARTS).join(', ')}`]
+    const running = new Set(runningImportsOf(file))
+    return importsOf(file)
+      .filter((imported) => !mayImport(file, imported, { part, allowed, isType: !running.has(imported) }))
+      .map((imported) => `${file.path} must not import ${imported}`)
+  })
+
+interface ImportingPart {
+  readonly part: string
+  /** Undefined: all of the dashboard. */
+  readonly allowed: readonly string[] | undefined
+  readonly isType: boolean
+}
+
+function mayImport(file: SourceFile, imported: string, { part, allowed, isType }: ImportingPart): boolean {
+  if (!imported.startsWith('.')) return !imported.startsWith('node:')
+  const target = resolveImport(file, imported)
+  const to = floorOf(target)
+  if (target.startsWith('src/')) return to === 'core' || (isType && to === 'operations')
+  return target.startsWith('dashboard/') && (!allowed || to === part || allowed.includes(to))
+}
 
 /** The imports of a file never lead back to it, not even through types. */
 export const importCycles: Rule = (files) =>
@@ -142,7 +179,7 @@ const FORBIDDEN_NAMES = new Set(['types', 'index'])
 /** Files are kebab-case and named after what they export. */
 export const fileNames: Rule = (files) =>
   inCode(files).flatMap(({ path }) => {
-    const name = posix.basename(path).replace(/(\.test|\.config)?\.ts$/, '')
+    const name = posix.basename(path).replace(/(\.test|\.config)?\.tsx?$/, '')
     if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name)) return [`${path} is not kebab-case`]
     const isForbidden = FORBIDDEN_NAMES.has(name) || name.split('-').some((word) => FORBIDDEN_WORDS.test(word))
     return isForbidden ? [`${path} does not say what it holds`] : []

@@ -20,11 +20,16 @@ export interface Node {
 }
 
 export function inCode(files: readonly SourceFile[]): SourceFile[] {
-  return files.filter(({ path }) => path.endsWith('.ts'))
+  return files.filter(({ path }) => /\.tsx?$/.test(path))
 }
 
 export function inSources(files: readonly SourceFile[]): SourceFile[] {
   return inCode(files).filter(({ path }) => path.startsWith('src/'))
+}
+
+/** Those that run in the browser. */
+export function inDashboard(files: readonly SourceFile[]): SourceFile[] {
+  return inCode(files).filter(({ path }) => path.startsWith('dashboard/') && path !== 'dashboard/build.ts')
 }
 
 export function floorOf(path: string): string {
@@ -45,9 +50,20 @@ export function targetsOf(file: SourceFile): string[] {
 
 /** The imports of a file, including types and dynamic imports. */
 export function importsOf(file: SourceFile): string[] {
-  return nodesOf(file)
-    .filter(({ type }) => /^(Import|ExportAll|ExportNamed)Declaration$|^ImportExpression$|^TSImportType$/.test(type))
+  return importNodes(file).flatMap(({ source }) => textOf(source))
+}
+
+/** Those that the running program needs: all but `import type`. */
+export function runningImportsOf(file: SourceFile): string[] {
+  return importNodes(file)
+    .filter(({ type, importKind }) => importKind !== 'type' && type !== 'TSImportType')
     .flatMap(({ source }) => textOf(source))
+}
+
+function importNodes(file: SourceFile): Node[] {
+  return nodesOf(file).filter(({ type }) =>
+    /^(Import|ExportAll|ExportNamed)Declaration$|^ImportExpression$|^TSImportType$/.test(type),
+  )
 }
 
 const parsed = new WeakMap<SourceFile, Node[]>()

@@ -17,9 +17,11 @@ import type { Rule, SourceFile } from './source-files.ts'
 
 const rules = { ...layoutRules, ...codeRules }
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const TEXT = /\.(ts|cjs|js|json|md|html|css|yml|sh)$|^[^.]+$|^\.[a-z]+$/
+const TEXT = /\.(tsx?|cjs|js|json|md|html|css|yml|sh)$|^[^.]+$|^\.[a-z]+$/
 /** Made by others, or not part of the project. */
-const LEFT_OUT = new Set(['node_modules', 'dist', '.git', 'data', 'coverage', 'package-lock.json', 'LICENSE'])
+const LEFT_OUT = new Set(['node_modules', 'dist', '.git', 'coverage', 'package-lock.json', 'LICENSE'])
+/** Where a server of this checkout keeps its store. */
+const DATA_FOLDER = 'data'
 
 /** One rule, with code that breaks it. */
 interface HouseRule {
@@ -43,7 +45,7 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ['statistics import the pipeline', { 'src/statistics/a.ts': `import { b } from '../pipeline/b.ts'` }],
       ['the pipeline imports delivery', { 'src/pipeline/a.ts': `import { b } from '../delivery/b.ts'` }],
       ['a job imports HTTP', { 'src/jobs/a.ts': `import type { B } from '../http/b.ts'` }],
-      ['the dashboard imports an operation', { 'src/dashboard/a.ts': `import { b } from '../operations/b.ts'` }],
+      ['HTTP imports the dashboard', { 'src/http/a.ts': `import { b } from '../../dashboard/data/b.ts'` }],
       ['HTTP imports a command', { 'src/http/a.ts': `import { b } from '../commands/b.ts'` }],
       ['a floor imports a test', { 'src/http/a.ts': `import { b } from '../../test/b.ts'` }],
       ['the runtime imports the core', { 'src/runtime/a.ts': `import { b } from '../core/b.ts'` }],
@@ -51,6 +53,18 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ['concurrency imports the store', { 'src/concurrency/a.ts': `import type { B } from '../store/b.ts'` }],
       ['concurrency imports the runtime', { 'src/concurrency/a.ts': `import { b } from '../runtime/b.ts'` }],
       ['a folder is no floor', { 'src/misc/a.ts': `export const b = 1` }],
+    ],
+  },
+  'the dashboard imports from the server only types of operations, and the core': {
+    rule: rules.dashboardImports,
+    broken: [
+      ['an operation', { 'dashboard/data/a.ts': `import { b } from '../../src/operations/b.ts'` }],
+      ['a type of the store', { 'dashboard/data/a.ts': `import type { B } from '../../src/store/b.ts'` }],
+      ['a part of Node', { 'dashboard/data/a.ts': `import { b } from 'node:fs'` }],
+      ['data imports a component', { 'dashboard/data/a.ts': `import { B } from '../components/b.tsx'` }],
+      ['a component imports a screen', { 'dashboard/components/a.tsx': `import B from '../screens/b.tsx'` }],
+      ['a component imports the routes', { 'dashboard/components/a.tsx': `import { B } from '../app.tsx'` }],
+      ['a folder is no part', { 'dashboard/misc/a.ts': '' }],
     ],
   },
   'imports of files have no cycles, not even through types': {
@@ -108,6 +122,7 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
     broken: [
       ['a function is too long', { 'src/core/a.ts': longFunction('function a()') }],
       ['an arrow function is too long', { 'src/core/a.ts': longFunction('const a = () =>') }],
+      ['a component is too long', { 'dashboard/screens/a.tsx': longFunction('export function A()') }],
       ['a method is too long', { 'src/core/a.ts': `class A {\n${longFunction('a()')}}` }],
       ['one test is too long', { 'test/a.test.ts': `describe('a', () => {\nit('b', ${longFunction('() =>')})\n})` }],
     ],
@@ -170,6 +185,7 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
     rule: rules.exportedOnce,
     broken: [
       ['two functions', { 'src/core/a.ts': 'export function c() {}', 'src/store/b.ts': 'export function c() {}' }],
+      ['the dashboard', { 'src/core/a.ts': 'export const C = 1', 'dashboard/data/b.ts': 'export class C {}' }],
       ['a type and a value', { 'src/core/a.ts': 'export interface C {}', 'src/http/b.ts': 'export const C = 1' }],
     ],
   },
@@ -251,7 +267,7 @@ const everything = readCheckout()
 function readCheckout(folder = ''): SourceFile[] {
   return readdirSync(join(ROOT, folder)).flatMap((name) => {
     const path = folder === '' ? name : `${folder}/${name}`
-    if (LEFT_OUT.has(name)) return []
+    if (LEFT_OUT.has(name) || path === DATA_FOLDER) return []
     if (statSync(join(ROOT, path)).isDirectory()) return readCheckout(path)
     return TEXT.test(name) ? [{ path, text: readFileSync(join(ROOT, path), 'utf8') }] : []
   })

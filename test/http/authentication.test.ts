@@ -4,15 +4,13 @@ import { LIMIT_DEFAULTS } from '../../src/core/workspace.ts'
 import type { ErrorBody } from '../../src/http/answers/error-answer.ts'
 import { generateKey, hashKey } from '../../src/store/workspaces/api-key.ts'
 import { createWorkspace } from '../../src/actions/create-workspace.ts'
+import { replaceKey } from '../../src/actions/workspaces/replace-key.ts'
 import type { Database } from '../../src/store/store.ts'
-import {
-  findWorkspace,
-  saveKeyHash,
-  saveSettings,
-  type StoredWorkspace,
-} from '../../src/store/workspaces/workspaces.ts'
+import { findWorkspace, saveSettings, type StoredWorkspace } from '../../src/store/workspaces/workspaces.ts'
 import { Authentication, readBasic } from '../../src/http/authentication.ts'
+import { KeyUses } from '../../src/http/key-uses.ts'
 import { REFRESH_MS, WorkspaceRegistry } from '../../src/http/workspace-registry.ts'
+import { changedByTest } from '../support/audit/changed-by.ts'
 import { meddled } from '../support/meddled-store.ts'
 import { recordQueries, watchRows } from '../support/record-queries.ts'
 import {
@@ -52,6 +50,11 @@ describeEachStore('Authentication', (kind) => {
   /** Reads a list that the tile `data` may read, authenticated by this header alone. */
   const read = (authorization: string | undefined, id = 'main') => {
     return server.call<ErrorBody>('GET', `/v1/event/${id}?customer_id=c1`, { as: null, headers: { authorization } })
+  }
+  /** As another process would. */
+  const replaceDataKey = async (workspaceId: string, oldKeyValidHours: number) => {
+    const replacement = { tile: 'data', oldKeyValidHours, by: changedByTest(workspaceId) } as const
+    return (await elsewhere.write((store) => replaceKey(store, replacement))).key
   }
   const readAs = ({ id, dataKey }: TestWorkspace) => read(basic(id, dataKey), id)
 
@@ -119,9 +122,9 @@ describeEachStore('Authentication', (kind) => {
       const queries = await recordQueries(server.database, async (store) => {
         const registry = new WorkspaceRegistry({ ...server.database, query: store.query })
         const attempt = readBasic(header(server.workspace.dataKey, 'x'))
-        await expect(new Authentication(registry).authenticate(attempt, () => '192.0.2.1', 0)).rejects.toThrow(
-          'Authorization',
-        )
+        await expect(
+          new Authentication(registry, new KeyUses()).authenticate(attempt, () => '192.0.2.1', 0),
+        ).rejects.toThrow('Authorization')
       })
       sent.add(JSON.stringify(queries.map((query) => query.compile()).map(({ sql, parameters }) => [sql, parameters])))
       expect(queries).toHaveLength(1)
@@ -131,7 +134,8 @@ describeEachStore('Authentication', (kind) => {
 
   it('sends one query for all failures at the same time', async () => {
     const queries = await recordQueries(server.database, async (store) => {
-      const authentication = new Authentication(new WorkspaceRegistry({ ...server.database, query: store.query }))
+      const registry = new WorkspaceRegistry({ ...server.database, query: store.query })
+      const authentication = new Authentication(registry, new KeyUses())
       const fail = (user: string) => authentication.authenticate(readBasic(basic(user, 'x')), () => '192.0.2.1', 0)
       const outcomes = await Promise.allSettled(['main', 'nobody', 'main', 'nowhere'].map(fail))
       expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true)
@@ -141,7 +145,8 @@ describeEachStore('Authentication', (kind) => {
 
   it('counts failures of addresses beyond ten thousand a minute together', async () => {
     const nothingNew = { refreshShared: async () => {}, awaitRefresh: async () => {} }
-    const authentication = new Authentication(Object.assign(new WorkspaceRegistry(server.database), nothingNew))
+    const registry = Object.assign(new WorkspaceRegistry(server.database), nothingNew)
+    const authentication = new Authentication(registry, new KeyUses())
     const attempt = readBasic(basic('main', 'wrong'))
     const fail = async (address: string) => {
       const failing = Promise.resolve(authentication.authenticate(attempt, () => address, 0))
@@ -240,8 +245,7 @@ describeEachStore('Authentication', (kind) => {
   it('accepts a new key at once and refuses the old one after a second, even if another process created it', async () => {
     const workspace = await createWorkspace(elsewhere, 'rekeyed', {}, Date.now())
     expect((await readAs(workspace)).status).toBe(200)
-    const newKey = generateKey('data')
-    await elsewhere.write((store) => saveKeyHash(store, workspace.id, 'data', hashKey(newKey)))
+    const newKey = await replaceDataKey(workspace.id, 0)
     expect((await read(basic(workspace.id, newKey), workspace.id)).status).toBe(200)
     await until('the old key fails', async () => (await readAs(workspace)).status === 401)
     expect(REFRESH_MS).toBeLessThan(KNOWN_AFTER_MS)
@@ -329,7 +333,7 @@ describeEachStore('Failed authentication from one address', (kind) => {
     const elsewhere = await openTestDatabase(server)
     const { database, rowsOfQueries } = watchRows(elsewhere)
     const registry = new WorkspaceRegistry(database)
-    const authentication = new Authentication(registry)
+    const authentication = new Authentication(registry, new KeyUses())
     const authenticate = (user: string, key: string) =>
       authentication.authenticate(readBasic(basic(user, key)), () => '192.0.2.1', minute)
     for (let count = 0; count < FAILURES_PER_MINUTE; count++) {

@@ -12,8 +12,9 @@ import { TablesAreNewer } from '../../src/store/migrations.ts'
 import { StoreError, Unreachable } from '../../src/store/store.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { newTemplate, SEARCH, TEMPLATES } from '../support/calls/template-calls.ts'
+import { trackingOf, type AcceptedBody } from '../support/calls/tracking.ts'
 import { describeEachStore, describeOnPostgres, type StoreKind } from '../support/stores.ts'
-import { expectRefusal, startServer, until, type CallOptions, type TestServer } from '../support/server.ts'
+import { expectRefusal, startServer, until, type Answer, type CallOptions, type TestServer } from '../support/server.ts'
 
 interface Line {
   readonly level: number
@@ -82,14 +83,21 @@ async function withServer(
   return diagnostics
 }
 
-/** Sends the secret in every part of a request; the server refuses or accepts the requests as usual. */
-async function sendSecrets(server: TestServer): Promise<void> {
+/**
+ * Sends the secret in every part of a request; the server refuses or accepts the requests as usual. `untilApplied`: waits for the event
+ * that was accepted, because a question about users that the pipeline does not finish in time is refused, with a warning.
+ */
+async function sendSecrets(
+  server: TestServer,
+  untilApplied?: (sent: Answer<AcceptedBody>) => Promise<unknown>,
+): Promise<void> {
   const attributes = { [`${SECRET}_name`]: `${SECRET}-value`, email: `${SECRET}@example.com` }
   const event = { type: 'event', customer_id: `${SECRET}-user`, actions: [{ action: `${SECRET}-action`, attributes }] }
   const user = { type: 'customer', customer_id: `${SECRET}-user`, attributes }
   const call = (method: string, path: string, body?: unknown, more: Record<string, string> = {}) =>
     server.call(method, path, { body, headers: { ...headers, ...more } })
-  await call('POST', '/v1/event/main', event)
+  const sent = await call('POST', '/v1/event/main', event)
+  await untilApplied?.(sent as Answer<AcceptedBody>)
   await call('POST', '/v1/event/main', { ...event, actions: [] })
   await call('POST', '/v1/event/main', { ...event, type: SECRET, [SECRET]: SECRET })
   await call('POST', '/v1/event/main', `{"${SECRET}": ${SECRET}`)
@@ -140,7 +148,7 @@ function expectNothingSent(diagnostics: Diagnostics, { workspace }: TestServer):
 describeEachStore('Diagnostics', (kind) => {
   it('contain nothing that clients sent, even at the finest level, and no warning if nothing failed', async () => {
     const diagnostics = await withServer(kind, 'trace', async (server, lines) => {
-      await sendSecrets(server)
+      await sendSecrets(server, (sent) => trackingOf(server).fateOf(sent))
       await sendBroken(server)
       for (let index = 0; index < 20; index++) await sendHalf(server)
       expect((await server.call('GET', '/healthz')).status).toBe(200)

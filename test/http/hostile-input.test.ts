@@ -9,6 +9,7 @@ import type { Operation } from '../../src/operations/operation.ts'
 import { OPERATIONS } from '../../src/operations/operations.ts'
 import { countParkedEntries, listParkedEntries } from '../../src/store/entries/parked-entries.ts'
 import { anyHostileBody, anyHostileText } from './hostile-bodies.ts'
+import { callerFor } from '../support/calls/caller-for.ts'
 import { propertyRuns } from '../support/random/property-runs.ts'
 import { startServer, until, type Answer, type TestServer, type TestWorkspace } from '../support/server.ts'
 import { describeEachStore, type StoreKind } from '../support/stores.ts'
@@ -61,13 +62,10 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
     return url.replace(':Workspace_ID', as.id).replaceAll(/:\w+/g, 'unknown')
   }
 
-  const send = (operation: Operation, body: unknown, as = workspace) => {
+  const send = async (operation: Operation, body: unknown, as = workspace) => {
     const { method, requires } = operation
-    return server.call<AcceptedBody>(method, pathOf(operation, as), {
-      as,
-      body,
-      tile: requires === 'reports' ? requires : 'data',
-    })
+    const caller = await callerFor(server, requires)
+    return server.call<AcceptedBody>(method, pathOf(operation, as), { as, body, ...caller })
   }
 
   /** Sends bodies, a few at once; returns the answers in order. Fails if one is neither a success nor a proper refusal. */
@@ -159,7 +157,7 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
         const { method, requires, example, body } = operation
         const options = {
           as: workspace,
-          tile: requires === 'reports' ? requires : 'data',
+          ...(await callerFor(server, requires)),
           ...(body && { body: example }),
         } as const
         const answer = await server.call(method, `${path}?${query}`, options)

@@ -6,6 +6,7 @@ import type { ErrorBody } from '../../src/http/answers/error-answer.ts'
 import { OPERATOR_METHODS, OPERATOR_PATHS } from '../../src/http/operator/operator-routes.ts'
 import { pathsOf } from '../../src/http/server.ts'
 import { OPERATIONS } from '../../src/operations/operations.ts'
+import { callerFor } from '../support/calls/caller-for.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { expectRefusal, startServer, type Answer, type TestServer, type TestWorkspace } from '../support/server.ts'
 
@@ -223,9 +224,10 @@ describe('An extra slash', () => {
 
   it.each(slashes)('$what reaches $name like the path without it', async ({ method, url, requires, spoil }) => {
     const path = url.replaceAll(':Workspace_ID', 'main').replaceAll(/:\w+/g, 'x')
+    const caller = await callerFor(server, requires)
     const send = (address: string) =>
       server.call<ErrorBody>(method, `${address}?x=1`, {
-        tile: requires === 'reports' ? requires : 'data',
+        ...caller,
         ...(method !== 'GET' && { body: {} }),
       })
     const [plain, more] = [await send(path), await send(spoil(path))]
@@ -421,8 +423,10 @@ describe('Unknown fields', () => {
   const strict = OPERATIONS.filter(({ body, name }) => body && name !== 'track_events' && name !== 'track_user')
   it.each(strict)('are refused by $summary', async ({ method, url, requires }) => {
     const path = `${url.replaceAll(':Workspace_ID', 'main').replaceAll(/:\w+/g, 'x')}?mistyped=1`
-    const key = requires === 'reports' ? 'reports' : 'data'
-    const answer = await server.call<ErrorBody>(method, path, { tile: key, body: { mistyped: 1 } })
+    const answer = await server.call<ErrorBody>(method, path, {
+      ...(await callerFor(server, requires)),
+      body: { mistyped: 1 },
+    })
     const fields = answer.body.error.details.map(({ field }) => field)
     expect(fields).toEqual(expect.arrayContaining(['mistyped', 'query.mistyped']))
   })

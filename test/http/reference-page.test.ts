@@ -37,7 +37,7 @@ describe('The reference page', () => {
   it('refers only to what Tidings serves, by relative URLs', async () => {
     expect(new Set(addresses())).toEqual(
       new Set([
-        'docs',
+        'dashboard',
         'docs/icon.svg',
         'docs/page.css',
         'docs/start.js',

@@ -3,6 +3,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { forgetOld } from '../../src/jobs/forget-old.ts'
 import { openPostgresLogReader } from '../../src/log/postgres/postgres-log-reader.ts'
 import { openPostgresLog } from '../../src/log/postgres/postgres-log.ts'
+import { SESSION_IDLE_MS } from '../../src/core/accounts/session.ts'
+import { addAccessLink } from '../../src/store/accounts/access-links.ts'
+import { addSession } from '../../src/store/accounts/sessions.ts'
 import { listOpenUploads, openUpload, UPLOAD_ABANDONED_MS } from '../../src/store/coupons/coupon-uploads.ts'
 import { findAnsweredKey, saveAnsweredKey } from '../../src/store/entries/answered-keys.ts'
 import { findReceipt, saveReceipts } from '../../src/store/entries/request-receipts.ts'
@@ -82,6 +85,35 @@ describeEachStore('The job that deletes old data', (kind) => {
     await forget()
     expect(await findImport(database, workspaceId, 'thirty-days')).toBeDefined()
     expect(await findImport(database, workspaceId, 'older')).toBeUndefined()
+  })
+
+  it('deletes sessions that have ended, however many, and keeps the others', async () => {
+    const { database } = bench
+    const add = (id: string, lastSeenAt: number) => {
+      const session = { id, person: 1, createdAt: NOW - 2 * DAY_MS, lastSeenAt, address: '192.0.2.1', agent: '' }
+      return database.write((store) => addSession(store, id, session))
+    }
+    await add('idle', NOW - SESSION_IDLE_MS)
+    await add('used', NOW - SESSION_IDLE_MS + 1)
+    await database.write(async (store) => {
+      const session = { person: 1, createdAt: 0, lastSeenAt: 0, address: '', agent: '' }
+      for (let at = 0; at < 1_000; at++) await addSession(store, `old-${at}`, { ...session, id: `old-${at}` })
+    })
+    await forget()
+    const left = await database.query.selectFrom('sessions').select('id').execute()
+    expect(left).toEqual([{ id: 'used' }])
+  })
+
+  it('deletes links that have expired', async () => {
+    const { database } = bench
+    const link = { kind: 'invitation', role: 'analyst', workspaceId: 'main', createdAt: NOW - DAY_MS } as const
+    await database.write(async (store) => {
+      await addAccessLink(store, 'expired', { ...link, email: 'a@example.com', expiresAt: NOW })
+      await addAccessLink(store, 'open', { ...link, email: 'b@example.com', expiresAt: NOW + 1 })
+    })
+    await forget()
+    const left = await database.query.selectFrom('access_links').select('hash').execute()
+    expect(left).toEqual([{ hash: 'open' }])
   })
 
   it('deletes applied entries of the log once it is durable in the store that they are applied', async () => {

@@ -5,9 +5,11 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { OPERATIONS } from '../../src/operations/operations.ts'
 import { DAY_MS } from '../../src/core/time-zone.ts'
+import { signInAs, type SignedInPerson } from '../support/accounts/sign-in-as.ts'
 import { campaignCallsOf, CAMPAIGNS_PATH } from '../support/calls/campaign-calls.ts'
 import { codesOf, couponCallsOf, couponsPath, LISTS_PATH, toCsv } from '../support/calls/coupon-calls.ts'
 import { newTemplate, TEMPLATES } from '../support/calls/template-calls.ts'
+import { basic } from '../support/program.ts'
 import { expectRefusal, startServer, type Answer, type TestServer } from '../support/server.ts'
 import { describeEachStore } from '../support/stores.ts'
 
@@ -17,6 +19,8 @@ interface Call {
   readonly method: string
   readonly path: string
   readonly tile: 'data' | 'reports'
+  /** Sends it where no key may. */
+  readonly person?: SignedInPerson
   readonly body: unknown
   /** A valid body of another request. */
   readonly other: unknown
@@ -24,11 +28,12 @@ interface Call {
 }
 
 type Sending = 'segments' | 'senders' | 'suppressions'
+type Table = 'templates' | 'template_versions' | 'coupon_lists' | 'coupons' | 'campaigns' | 'category_labels' | Sending
 
 interface Case {
   readonly operation: string
   /** The table that gets `rows` rows by one request; undefined if the request goes through the log. */
-  readonly table?: 'templates' | 'template_versions' | 'coupon_lists' | 'coupons' | 'campaigns' | Sending
+  readonly table?: Table
   readonly rows?: number
   readonly isCsv?: true
   readonly make: (server: TestServer) => Promise<Call>
@@ -59,6 +64,7 @@ const newSender = () => ({
   from_name: 'The shop',
   smtp: { host: '127.0.0.1', port: 2525, security: 'none' },
 })
+const newCategory = () => ({ name: `Repeated ${++made}`, labels: { de: 'Wiederholt' } })
 const newSuppression = () => ({ email: `repeated-${++made}@example.com` })
 
 /** A repeat of an import goes on where the first request was cut off (`import-people.test.ts`). */
@@ -132,6 +138,19 @@ const CASES: readonly Case[] = [
   caseOf('create_sender', 'senders', newSender),
   caseOf('add_suppression', 'suppressions', newSuppression),
   {
+    operation: 'add_category',
+    table: 'category_labels',
+    rows: 1,
+    make: async (server) => ({
+      method: 'POST',
+      path: '/v1/workspaces/main/categories',
+      tile: 'data',
+      person: await signInAs(server, 'marketer'),
+      body: newCategory(),
+      other: newCategory(),
+    }),
+  },
+  {
     operation: 'track_events',
     make: async () => ({
       method: 'POST',
@@ -188,8 +207,9 @@ describeEachStore('Repeated requests with an Idempotency-Key', (kind) => {
 
   const newKey = () => `key-${++keys}`
   const send = (call: Call, key: string, body: unknown = call.body): Promise<Answer<unknown>> => {
-    const type = call.mediaType === undefined ? {} : { 'content-type': call.mediaType }
-    return server.call(call.method, call.path, { tile: call.tile, body, headers: { 'idempotency-key': key, ...type } })
+    const { method, path, tile, person, mediaType } = call
+    const type = mediaType === undefined ? {} : { 'content-type': mediaType }
+    return server.call(method, path, { tile, person, body, headers: { 'idempotency-key': key, ...type } })
   }
   /** Node's own client sends a header several times. */
   const sendKeys = (call: Call, values: readonly string[]): Promise<number | undefined> => {
@@ -197,12 +217,13 @@ describeEachStore('Repeated requests with an Idempotency-Key', (kind) => {
     const key = call.tile === 'data' ? workspace.dataKey : workspace.reportsKey
     const text = typeof call.body === 'string' ? call.body : JSON.stringify(call.body)
     const headers = {
+      ...(call.person ? { cookie: call.person.cookie } : { authorization: basic(workspace.id, key) }),
       'svc-appkey': workspace.id,
       'content-type': call.mediaType ?? 'application/json',
       'idempotency-key': [...values],
     }
     return new Promise((resolve, reject) => {
-      const options = { method: call.method, auth: `${workspace.id}:${key}`, headers }
+      const options = { method: call.method, headers }
       const sent = request(server.url + call.path, options, (answer) => {
         answer.resume().on('end', () => resolve(answer.statusCode))
       })
@@ -287,8 +308,11 @@ describeEachStore('Repeated requests with an Idempotency-Key', (kind) => {
     const [key, start] = [newKey(), Date.now()]
     server.setClock(start)
     const first = await send(call, key)
-    server.setClock(start + DAY_MS - 1)
-    expect((await send(call, key)).body).toEqual(first.body)
+    // A session ends after 12 hours without a request.
+    for (const afterMs of [DAY_MS / 3, (DAY_MS * 2) / 3, DAY_MS - 1]) {
+      server.setClock(start + afterMs)
+      expect((await send(call, key)).body).toEqual(first.body)
+    }
     server.setClock(start + DAY_MS)
     expect((await send(call, key, call.other)).status).toBe(first.status)
     server.setClock(undefined)

@@ -13,7 +13,7 @@ import { applySteps } from '../../src/pipeline/pipeline.ts'
 import { saveOptOut } from '../../src/store/users/address-opt-outs.ts'
 import { openDatabase } from '../../src/store/open-database.ts'
 import { findPreferenceOf, savePreferences } from '../../src/store/users/preferences.ts'
-import { findUserId } from '../../src/store/users/users.ts'
+import { findUser, findUserId } from '../../src/store/users/users.ts'
 import { openPipelineBench, NOW, type PipelineBench } from '../support/pipeline-bench.ts'
 import { until } from '../support/server.ts'
 import { describeEachStore, describeOnPostgres } from '../support/stores.ts'
@@ -39,17 +39,40 @@ interface UserBody {
   readonly attributes: Readonly<Record<string, unknown>>
 }
 
+/** A chunk of an import. */
+interface ImportBody {
+  readonly rows: readonly UserBody[]
+}
+
+type Body = UserBody | ImportBody
+
 const withAddress = (customer_id: string, email: string): UserBody => ({ customer_id, attributes: { email } })
 
-const append = (...bodies: readonly UserBody[]) => {
-  return bench.append(...bodies.map((body) => ({ kind: 'track_user' as const, body })))
+const together = (customer_id: string): UserBody => ({ customer_id, user_identifiers: { crm: '1' }, attributes: {} })
+/** Two users get the address, and only then turn out to be one person. */
+const MERGED_AFTERWARDS = [withAddress('a', NO_NEWS), withAddress('c', NO_NEWS), together('c'), together('a')]
+
+const append = (...bodies: readonly Body[]) => {
+  return bench.append(
+    ...bodies.map((body) => {
+      if ('rows' in body) return { kind: 'svc_import' as const, body, context: { importId: 'import-1' } }
+      return { kind: 'track_user' as const, body }
+    }),
+  )
 }
 
 const preferenceOf = async (value: string) => {
   const named = await findPreferenceOf(bench.database, bench.workspaceId, { name: 'customer_id', value })
   if (!named) return undefined
   const { status, categories } = named.preference
-  return { customerId: named.customerId, status, categories }
+  const user = await findUser(bench.database, bench.workspaceId, { name: 'customer_id', value })
+  return {
+    customerId: named.customerId,
+    status,
+    categories,
+    emailKey: user?.emailKey,
+    email: user?.attributes['email']?.[0],
+  }
 }
 
 describeEachStore('Inherited opt-outs', (kind) => {
@@ -68,7 +91,7 @@ describeEachStore('Inherited opt-outs', (kind) => {
   }
 
   /** The preferences after a log cut in a certain way: two addresses are opted out, and two users have decided for themselves. */
-  async function preferencesAfter(bodies: readonly UserBody[], sizes: readonly number[]) {
+  async function preferencesAfter(bodies: readonly Body[], sizes: readonly number[]) {
     const workspaceId = await bench.makeWorkspace(SETTINGS)
     await append(...['a', 'b'].map((customer_id) => ({ customer_id, attributes: {} })))
     await applyNew([])
@@ -90,7 +113,7 @@ describeEachStore('Inherited opt-outs', (kind) => {
   }
 
   it('are the same however the log is cut, also if users are merged meanwhile', async () => {
-    const body = fc.record({
+    const body: fc.Arbitrary<UserBody> = fc.record({
       customer_id: fc.constantFrom(...CUSTOMERS),
       user_identifiers: fc.constantFrom<Record<string, string>>({}, {}, { crm: '1' }, { crm: '2' }),
       attributes: fc.constantFrom<Record<string, unknown>>(
@@ -101,9 +124,10 @@ describeEachStore('Inherited opt-outs', (kind) => {
         { email: null },
       ),
     })
+    const chunk = fc.record({ rows: fc.array(body, { minLength: 1, maxLength: 4, size: 'max' }) })
     await fc.assert(
       fc.asyncProperty(
-        fc.array(body, { minLength: 1, maxLength: 8, size: 'max' }),
+        fc.array(fc.oneof<fc.Arbitrary<Body>[]>(body, body, chunk), { minLength: 1, maxLength: 8, size: 'max' }),
         fc.array(fc.integer({ min: 1, max: 4 }), { maxLength: 4, size: 'max' }),
         async (bodies, sizes) => {
           const oneByOne = await preferencesAfter(
@@ -113,12 +137,20 @@ describeEachStore('Inherited opt-outs', (kind) => {
           expect(await preferencesAfter(bodies, sizes)).toEqual(oneByOne)
         },
       ),
-      { numRuns: RUNS },
+      { numRuns: RUNS, examples: [[MERGED_AFTERWARDS, []]] },
     )
   }, 120_000)
 
+  it('come with an address that was new to the user at the entry, also if somebody merged with them later had it', async () => {
+    for (const sizes of [[], [1, 1, 1]]) {
+      const [a, , c] = await preferencesAfter(MERGED_AFTERWARDS, sizes)
+      // The user c was in no category, so leaving the news opted it out; the user a is in the offers.
+      expect(c).toMatchObject({ customerId: 'a', status: ['OPTED_OUT', 5] })
+      expect(a).toEqual(c)
+    }
+  })
+
   it('are those of the user at the entry, and are merged like other decisions', async () => {
-    const together = (customer_id: string) => ({ customer_id, user_identifiers: { crm: '1' }, attributes: {} })
     for (const sizes of [[], [1, 1]]) {
       const [a, , , d] = await preferencesAfter([withAddress('d', NO_NEWS), together('d'), together('a')], sizes)
       // The user d was in no category, so leaving the news opted it out.

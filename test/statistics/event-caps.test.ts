@@ -71,7 +71,7 @@ describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
     const { usersOverCap, eventsNotCounted } = await expectVerified(run)
     expect([usersOverCap, eventsNotCounted]).toEqual(limits)
     await expectAnswers(run, [DAY])
-    const rebuilt = await rebuildStatistics(opened.database, run.workspaceId, () => {}, run.caps)
+    const rebuilt = await rebuildStatistics(opened.database, run.workspaceId, () => {}, { caps: run.caps })
     expect(rebuilt.differingCells).toBe(0)
   }
 
@@ -207,7 +207,7 @@ describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
     const run = await makeRun(caps)
     await run.apply([clicks({}, 0), clicks({ campaignId: 'c2' }, 30 * 60_000), clicks({ customerId: 'bob' }, 0)])
     await addOrders(run, 3_000)
-    await rebuildStatistics(opened.database, run.workspaceId, () => {}, caps)
+    await rebuildStatistics(opened.database, run.workspaceId, () => {}, { caps })
     const others = [clicks({ customerId: 'bob' }, 1), orders.of('bob', 2)]
     const watched = countRows(opened.database)
     await run.apply([clicks({}, 5 * 60_000), orders(1_000), ...others], { database: watched.database })

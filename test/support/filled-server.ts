@@ -1,4 +1,6 @@
 // A server with something in everything that a store keeps, filled through HTTP, and the questions whose answers show it.
+import { makeAccessLink } from '../../src/actions/accounts/access-links.ts'
+import { signInAs, type SignedInPerson } from './accounts/sign-in-as.ts'
 import { expect } from 'vitest'
 import { campaignCallsOf } from './calls/campaign-calls.ts'
 import { couponCallsOf, couponsPath, LISTS_PATH } from './calls/coupon-calls.ts'
@@ -37,6 +39,25 @@ const STATISTICS = '/core-services/v1/campaign-stats'
 export const SETTINGS = { identityResolution: ['crm', 'old'], categories: ['Offers', 'News'], limits: NO_LIMITS }
 
 /** The server must have a PII_KEY and `MAILING_ENVIRONMENT`. */
+/** Somebody who is signed in, an invitation, a label of a category, and a key whose use was noted. */
+async function fillAccounts(server: TestServer): Promise<SignedInPerson> {
+  const { database, workspace } = server
+  const owner = await signInAs(server, 'owner')
+  const category = `/v1/workspaces/${workspace.id}/categories/News`
+  const labelled = await server.call('PATCH', category, { person: owner, body: { labels: { de: 'Neues' } } })
+  expect(labelled.status).toBe(200)
+  const now = Date.now()
+  const link = {
+    kind: 'invitation',
+    email: 'grace@example.com',
+    role: 'analyst',
+    workspaceId: workspace.id,
+    now,
+  } as const
+  await database.write((store) => makeAccessLink(store, link))
+  return owner
+}
+
 export async function fillServer(server: TestServer): Promise<FilledServer> {
   const { workspace } = server
   await server.changeSettings(workspace, SETTINGS)
@@ -52,6 +73,7 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
   const template = await templates.add()
   await templates.change(template, { template_name: 'Changed' })
   await templates.archive(await templates.add())
+  const person = await fillAccounts(server)
   const mailing = await fillMailing(server)
   // Is processed after everything else.
   const keyed = await sendKeyed(server)
@@ -77,6 +99,10 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
     get('/core-services/v1/campaigns', 'reports'),
     get('/core-services/v1/campaigns?archived=all', 'reports'),
     get(`/core-services/v1/campaigns/${campaign}`, 'reports'),
+    ...['categories', 'audit'].map((list) => ({
+      ...get(`/v1/workspaces/${workspace.id}/${list}`),
+      options: { person },
+    })),
     ...['VIEW_THROUGH', 'CLICK_THROUGH', 'TOTAL_CONVERSIONS'].flatMap((type) =>
       ['TOTAL', 'UNIQUE'].map((metric) => askStatistics(type, metric)),
     ),

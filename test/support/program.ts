@@ -98,6 +98,8 @@ export interface Started {
   readonly url: string
   readonly roles: readonly string[]
   readonly first_workspace?: FirstWorkspace
+  /** For the first owner; absent if there are people. */
+  readonly setup_url?: string
 }
 
 export type ServingProgram = RunningProgram & { readonly started: Started }

@@ -25,6 +25,8 @@ export interface CallOptions {
   /** The workspace whose key of the operation's tile is used; null for no Authorization header. */
   readonly as?: TestWorkspace | null
   readonly tile?: 'data' | 'reports'
+  /** Somebody who signed in, instead of a key. */
+  readonly person?: { readonly cookie: string } | undefined
   /** A value is sent as JSON; a text or bytes are sent as they are. */
   readonly body?: unknown
   /** Sent in addition; undefined takes a header away. */
@@ -186,9 +188,11 @@ async function call<Body>(
   path: string,
   options: CallOptions,
 ): Promise<Answer<Body>> {
-  const { as = main, tile = 'data', body } = options
+  const { as = main, tile = 'data', person, body } = options
   const headers = new Headers()
-  if (as) {
+  if (person) headers.set('cookie', person.cookie)
+  if (as && person) headers.set('svc-appkey', as.id)
+  else if (as) {
     const key = tile === 'data' ? as.dataKey : as.reportsKey
     headers.set('authorization', `Basic ${Buffer.from(`${as.id}:${key}`).toString('base64')}`)
     headers.set('svc-appkey', as.id)

@@ -1,6 +1,6 @@
 // How far the runs of a campaign are, for responses and commands. A campaign has at most one.
 import { MESSAGE_STATES, OPEN_STATES, type MessageState } from '../../core/delivery/message-state.ts'
-import { measureRate } from '../../store/delivery/listed-messages.ts'
+import { measureRate } from '../../store/delivery/lists/listed-messages.ts'
 import { findLastDue } from '../../store/delivery/message-claims.ts'
 import { countStates } from '../../store/delivery/messages.ts'
 import { findRunOf, type Run } from '../../store/delivery/runs.ts'

@@ -1,6 +1,6 @@
 // Opts people out who reported a message as spam, with a proof that names the message.
 import { messageIdOfRun } from '../../core/delivery/delivery-entry.ts'
-import { changePreference, recordChange } from '../../core/users/preference.ts'
+import { changePreference, recordPreferenceChange } from '../../core/users/preference.ts'
 import { CUSTOMER_ID } from '../../core/users/user.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import type { SentMessage } from '../../store/delivery/sent-messages.ts'
@@ -32,6 +32,9 @@ async function optOut(
   if (!before || before.preference.status?.[0] === 'OPTED_OUT') return
   const activeCategories = new Set(workspace.categories)
   const after = changePreference(before.preference, { status: 'OPTED_OUT' }, { activeCategories, now })
-  const { current, change } = recordChange(before, after, { by: `complaint:${messageIdOfRun(run, message)}`, ip })
+  const { current, change } = recordPreferenceChange(before, after, {
+    by: `complaint:${messageIdOfRun(run, message)}`,
+    ip,
+  })
   await savePreferences(store, [current], [change])
 }

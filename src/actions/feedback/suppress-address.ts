@@ -1,4 +1,5 @@
 // Suppresses an address because somebody says so, and lifts suppressions ("Bounces and complaints"). Operations and commands share it.
+import type { ChangeContext } from '../../core/accounts/audit.ts'
 import type { Fault } from '../../core/app-error.ts'
 import { hiddenProblem } from '../../core/bounded-text.ts'
 import type { Suppression, SuppressionReason } from '../../core/delivery/suppression.ts'
@@ -8,6 +9,8 @@ import { removeSoftBounces } from '../../store/senders/soft-bounces.ts'
 import { addSuppressions, findSuppressions, deleteSuppression } from '../../store/senders/suppressions.ts'
 import type { Store } from '../../store/store.ts'
 import type { EmailVault } from '../../store/users/email-vault.ts'
+import { recordChange } from '../audit/record-change.ts'
+import { toSuppressionSubject } from '../audit/suppression-subject.ts'
 import { toEmailKey } from '../email-protection.ts'
 
 /** Why a workspace has no suppressions; undefined if it can have some. */
@@ -29,29 +32,68 @@ export interface AddressToSuppress {
   readonly email: string
   readonly reason: SuppressionReason
   readonly evidence: string | null
-  readonly now: number
+  readonly by: ChangeContext
 }
 
 /** Returns the suppression of the address, which is an older one if that has the stronger reason. Needs a transaction. */
 export async function suppressAddress(store: Store, wanted: AddressToSuppress): Promise<Suppression> {
-  const { workspace, vault, reason, evidence, now } = wanted
+  const { workspace, vault, reason, evidence, by } = wanted
   const address = wanted.email.trim()
   const emailKey = toEmailKey(workspace, address, vault)
   const email =
     workspace.emailProtection === 'encrypted' ? (vault?.seal(workspace.id, address).sealed ?? null) : address
-  const suppression = { workspaceId: workspace.id, emailKey, email, reason, since: now, evidence }
-  await addSuppressions(store, [suppression])
-  const stored = await findSuppressions(store, workspace.id, [emailKey])
-  return stored.get(emailKey) ?? suppression
+  const suppression = { workspaceId: workspace.id, emailKey, email, reason, since: by.now, evidence }
+  const before = await findOne(store, workspace.id, emailKey)
+  const added = await addSuppressions(store, [suppression])
+  if (added.length === 0) return before ?? suppression
+  const after = await findOne(store, workspace.id, emailKey)
+  await recordSuppression(store, by, { workspace, action: 'add_suppression', before, after })
+  return after ?? suppression
+}
+
+async function findOne(store: Store, workspaceId: string, emailKey: string): Promise<Suppression | undefined> {
+  return (await findSuppressions(store, workspaceId, [emailKey])).get(emailKey)
+}
+
+interface SuppressionChange {
+  readonly workspace: Workspace
+  readonly action: string
+  readonly before: Suppression | undefined
+  readonly after?: Suppression | undefined
+}
+
+/** Without the address, and without the evidence, which may quote it. */
+async function recordSuppression(
+  store: Store,
+  by: ChangeContext,
+  { workspace, action, before, after }: SuppressionChange,
+): Promise<void> {
+  const { emailKey } = (after ?? before) as Suppression
+  const bodies = { before: before && { reason: before.reason }, after: after && { reason: after.reason } }
+  await recordChange(store, by, {
+    kind: 'suppression',
+    id: toSuppressionSubject(workspace, emailKey),
+    action,
+    ...bodies,
+  })
+}
+
+export interface AddressToLift {
+  readonly workspace: Workspace
+  readonly emailKey: string
+  readonly by: ChangeContext
 }
 
 /**
  * Lifts a suppression; false if there was none. Its soft bounces are forgotten: otherwise the next one would suppress the address
  * again. Needs a transaction.
  */
-export async function liftSuppression(store: Store, workspaceId: string, emailKey: string): Promise<boolean> {
-  await removeSoftBounces(store, workspaceId, emailKey)
-  return deleteSuppression(store, workspaceId, emailKey)
+export async function liftSuppression(store: Store, { workspace, emailKey, by }: AddressToLift): Promise<boolean> {
+  await removeSoftBounces(store, workspace.id, emailKey)
+  const before = await findOne(store, workspace.id, emailKey)
+  if (!before || !(await deleteSuppression(store, workspace.id, emailKey))) return false
+  await recordSuppression(store, by, { workspace, action: 'remove_suppression', before })
+  return true
 }
 
 /** The address as it is shown; null where only its keyed hash is known. */

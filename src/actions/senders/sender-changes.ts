@@ -108,6 +108,14 @@ export function changeSecrets(
   }
 }
 
+/** The fields of secrets that changes set, for the audit trail. */
+export function replacedSecrets({ smtp, dkim }: SenderChanges): string[] {
+  return [
+    ...(typeof smtp?.password === 'string' ? ['smtp.password'] : []),
+    ...(dkim?.privateKey === undefined ? [] : ['dkim.private_key']),
+  ]
+}
+
 function changedSmtp(changes: SmtpChanges = {}, before: Partial<SmtpServer> = {}): Partial<SmtpServer> {
   const { host, port, security, username } = changes
   return { username: null, ...before, ...withoutAbsent({ host, port, security, username }) }

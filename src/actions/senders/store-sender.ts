@@ -1,6 +1,7 @@
 // Creates, changes and deletes senders in the tables. The callers have checked each member.
 import { v7 as newSenderId } from 'uuid'
 import { AppError, invalidRequest, type Fault } from '../../core/app-error.ts'
+import { changedAt, refuseIfChanged } from '../../core/changes/changed-at.ts'
 import type { SecretVault } from '../../store/secret-vault.ts'
 import {
   addSender,
@@ -41,23 +42,34 @@ export async function storeNewSender(
   return addSender(store, { ...changeDetails(details), ...secrets, id, workspaceId, createdAt: now })
 }
 
-/** The same for changes of a sender. Throws `not_found` if the workspace has no such sender. */
+/** What to change. */
+export interface SenderUpdate extends SenderWriting {
+  readonly changes: SenderChanges
+  /** The last change that the caller has seen; undefined: any. */
+  readonly seenAt: number | undefined
+}
+
+/**
+ * The same for changes of a sender, as it was and as it is. Throws `not_found` if the workspace has no such sender, `conflict` if it
+ * has changed since `seenAt`.
+ */
 export async function changeSender(
   store: Store,
   id: string,
-  { changes, rules, workspaceId, vault, now }: SenderWriting & { readonly changes: SenderChanges },
-): Promise<StoredSender> {
+  { changes, seenAt, rules, workspaceId, vault, now }: SenderUpdate,
+): Promise<{ readonly before: StoredSender; readonly after: StoredSender }> {
   await lockSenders(store)
   const before = await requireSender(store, workspaceId, id)
+  refuseIfChanged(before, seenAt)
   refuseWhole(wholeFaults(changes, rules, before))
-  const changed = {
+  const after = {
     ...before,
     ...changeDetails(changes, before),
     ...changeSecrets(id, changes, { before, vault }),
-    updatedAt: Math.max(now, before.updatedAt),
+    updatedAt: changedAt(before, now),
   }
-  await saveSender(store, changed)
-  return changed
+  await saveSender(store, after)
+  return { before, after }
 }
 
 function refuseWhole(faults: readonly Fault[]): void {

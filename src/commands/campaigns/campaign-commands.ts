@@ -1,4 +1,5 @@
 // `campaign start|pause|resume|cancel|runs`: what the operations of the same names do, while a server runs or not.
+import { requireWorkspace } from '../../actions/workspaces/require-workspace.ts'
 import type { Config } from '../../app/config.ts'
 import { cancelByKey, pauseByKey, resumeByKey } from '../../actions/delivery/change-campaign.ts'
 import { requireDelivery, type CampaignKey } from '../../actions/delivery/require-delivery.ts'
@@ -10,8 +11,9 @@ import { toIso } from '../../core/time-value.ts'
 import { startByKey } from '../../delivery/start/start-campaign.ts'
 import { openSecretVault } from '../../app/settings/secret-key.ts'
 import type { Database } from '../../store/store.ts'
+import { changedByCommand } from '../audit/changed-by-command.ts'
 import type { Command, CommandCall } from '../command.ts'
-import { requireWorkspace, withStore } from '../with-store.ts'
+import { withStore } from '../with-store.ts'
 
 const OPERANDS = ['WORKSPACE', 'CAMPAIGN'] as const
 
@@ -35,6 +37,7 @@ const start: Command = {
         hasEmailVault,
         attachmentHosts,
         secretVault: openSecretVault(config),
+        by: changedByCommand(key.workspaceId),
       }
       const found = await startByKey(database, key, surroundings)
       return { state: await findState(database, key), warnings: toShownWarnings(found) }
@@ -44,9 +47,7 @@ const start: Command = {
   },
 }
 
-const pause = defineChange('pause', 'Pauses a campaign: no further message is begun.', (database, key) => {
-  return pauseByKey(database, key, Date.now())
-})
+const pause = defineChange('pause', 'Pauses a campaign: no further message is begun.', pauseByKey)
 const resume = defineChange('resume', 'Resumes a paused campaign, or starts an overdue one.', resumeByKey)
 const cancel = defineChange('cancel', 'Cancels a campaign for good.', cancelByKey)
 
@@ -68,11 +69,9 @@ const runs: Command = {
 
 export const campaignCommands: readonly Command[] = [start, pause, resume, cancel, runs]
 
-function defineChange(
-  verb: string,
-  summary: string,
-  change: (database: Database, key: CampaignKey) => Promise<void>,
-): Command {
+type Change = typeof pauseByKey
+
+function defineChange(verb: string, summary: string, change: Change): Command {
   return {
     name: `campaign ${verb}`,
     operands: OPERANDS,
@@ -86,14 +85,10 @@ function defineChange(
   }
 }
 
-function changeIn(
-  config: Config,
-  key: CampaignKey,
-  change: (database: Database, key: CampaignKey) => Promise<void>,
-): Promise<ShownState> {
+function changeIn(config: Config, key: CampaignKey, change: Change): Promise<ShownState> {
   return withStore(config, async (database) => {
     await requireWorkspace(database, key.workspaceId)
-    await change(database, key)
+    await change(database, key, changedByCommand(key.workspaceId))
     return findState(database, key)
   })
 }

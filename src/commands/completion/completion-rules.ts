@@ -16,6 +16,8 @@ export interface CompletionRule {
 
 /** An option that takes a value, and the values it may have; none if it takes any text. */
 export interface OptionRule {
+  /** The command: others may have an option of the same name with other values. */
+  readonly words: readonly string[]
   /** With its dashes. */
   readonly option: string
   readonly choices: readonly string[]
@@ -35,11 +37,12 @@ export function listCompletionRules(commands: readonly Command[]): readonly Comp
 
 /** The options of all commands that take a value. */
 export function listOptionRules(commands: readonly Command[]): readonly OptionRule[] {
-  const rules = new Map<string, OptionRule>()
-  for (const [name, { value }] of commands.flatMap(({ options }) => Object.entries(options))) {
-    if (value !== undefined) rules.set(name, { option: `--${name}`, choices: choicesIn(value) })
-  }
-  return [...rules.values()]
+  return commands.flatMap(({ name, options }) =>
+    Object.entries(options).flatMap(([option, { value }]) => {
+      const rule = { words: name.split(' '), option: `--${option}` }
+      return value === undefined ? [] : [{ ...rule, choices: choicesIn(value) }]
+    }),
+  )
 }
 
 /** Completes operands that have choices, such as `data|reports`, in their places, and options everywhere. */

@@ -41,7 +41,7 @@ function __tidings_complete
   set -e words[1]
   for word in $words
     switch "$previous"
-      case ${options.map(({ option }) => option).join(' ')}
+      case ${namesOf(options).join(' ')}
         set previous
         continue
     end
@@ -50,8 +50,8 @@ function __tidings_complete
   end
   set -l choices
   set -l options
-  switch "$previous"
-${options.map(({ option, choices }) => `    case ${option}\n      set choices ${choices.join(' ')}`).join('\n')}
+  switch " $line $previous"
+${options.map(({ words, option, choices }) => `    case ' ${words.join(' ')} *${option}'\n      set choices ${choices.join(' ')}`).join('\n')}
     case '*'
       switch (string trim (count $line)": $line")
 ${rules.map(toFishCase).join('\n')}
@@ -72,21 +72,25 @@ complete -c tidings -f -a '(__tidings_complete)'
 function choose({ rules, options }: CompletionScript, words: string): string {
   return `  local word previous='' line='' count=0 choices='' options=''
   for word in ${words}; do
-    case $previous in ${options.map(({ option }) => option).join('|')})
+    case $previous in ${namesOf(options).join('|')})
       previous=''
       continue
     esac
     previous=$word
     case $word in '' | -*) ;; *) line="$line $word" count=$((count + 1)) ;; esac
   done
-  case $previous in
-${options.map(({ option, choices }) => `    ${option}) choices='${choices.join(' ')}' ;;`).join('\n')}
+  case "$line $previous" in
+${options.map(({ words, option, choices }) => `    ' ${words.join(' ')} '*'${option}') choices='${choices.join(' ')}' ;;`).join('\n')}
     *)
       case "$count:$line" in
 ${rules.map(toShCase).join('\n')}
       esac
       ;;
   esac`
+}
+
+function namesOf(options: readonly OptionRule[]): string[] {
+  return [...new Set(options.map(({ option }) => option))]
 }
 
 function toShCase({ words, isOpenEnded, choices, options }: CompletionRule): string {

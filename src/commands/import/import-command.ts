@@ -2,13 +2,13 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { isIPv6 } from 'node:net'
 import { extname } from 'node:path'
 import { readDataKey, type Config } from '../../app/config.ts'
 import { AppError, invalidRequest, type Fault } from '../../core/app-error.ts'
 import { codeOf } from '../../core/thrown.ts'
 import { pause } from '../../runtime/pause.ts'
 import { UsageError, type Command, type CommandCall, type CommandOutput } from '../command.ts'
+import { SERVER_URL, SERVER_URL_FAULT, toServerUrl } from '../servers/server-url.ts'
 import { terminalProgress, type Progress } from '../terminal-progress.ts'
 import { findStatus, sendFile, type ImportServer, type ShownImport } from './send-file.ts'
 
@@ -27,7 +27,7 @@ export const importCommand: Command = {
     workspace: { value: 'ID', isRequired: true, summary: 'The workspace of the people.' },
     format: { value: 'csv|ndjson', summary: 'Default: by the ending of FILE (.csv, .ndjson, .jsonl).' },
     key: { value: 'KEY', summary: 'The Idempotency-Key. Default: a hash of FILE.' },
-    url: { value: 'URL', summary: 'The address of the server. Default: HOST and PORT of the environment.' },
+    ...SERVER_URL,
   },
   summary: 'Imports people with attributes and consent from a CSV or NDJSON file into a running server.',
   details: [
@@ -54,12 +54,11 @@ export const importCommand: Command = {
   },
 }
 
-function readServer({ host, port }: Config, option: CommandCall['option']): ImportServer {
+function readServer(config: Config, option: CommandCall['option']): ImportServer {
   const dataKey = readDataKey()
-  const text = option('url') ?? `http://${isIPv6(host) ? `[${host}]` : host}:${port}`
-  const url = URL.parse(text)
+  const url = toServerUrl(config, option('url'))
   const faults: Fault[] = []
-  if (!url || !/^https?:$/.test(url.protocol)) faults.push({ field: '--url', problem: 'must be an http or https URL' })
+  if (!url) faults.push(SERVER_URL_FAULT)
   if (dataKey === undefined) faults.push({ field: 'DATA_KEY', problem: 'must be set: the API key of the tile data' })
   if (!url || dataKey === undefined || faults.length > 0) throw invalidRequest(faults)
   return { url, workspaceId: option('workspace') ?? '', apiKey: dataKey }

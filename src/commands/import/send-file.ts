@@ -4,8 +4,9 @@ import { createReadStream } from 'node:fs'
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { pipeline } from 'node:stream/promises'
-import { AppError, ERROR_CODES, type ErrorCode, type Fault } from '../../core/app-error.ts'
+import { AppError } from '../../core/app-error.ts'
 import { codeOf } from '../../core/thrown.ts'
+import { notTidings, parseAnswer, toRefusal } from '../servers/server-answer.ts'
 
 /** How long the server may take to answer when the whole file is sent. */
 const ANSWER_WAIT_MS = 60_000
@@ -101,23 +102,9 @@ async function readAnswer(response: IncomingMessage): Promise<ShownImport> {
     text += part
     if (text.length > ANSWER_BYTES_MAX) throw notTidings()
   }
-  const body = parse(text)
+  const body = parseAnswer(text)
   if (response.statusCode === 200 && typeof body?.['import_id'] === 'string') return body as unknown as ShownImport
-  const error = body?.['error'] as { code?: unknown; message?: unknown; details?: readonly Fault[] } | undefined
-  if (!ERROR_CODES.includes(error?.code as ErrorCode) || typeof error?.message !== 'string') throw notTidings()
-  throw new AppError(error.code as ErrorCode, error.message, error.details)
-}
-
-function parse(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    return JSON.parse(text) as Readonly<Record<string, unknown>>
-  } catch {
-    return undefined
-  }
-}
-
-function notTidings(): AppError {
-  return new AppError('unavailable', 'The answer is not that of a Tidings server. Check --url.')
+  throw toRefusal(body)
 }
 
 function unreachable(url: URL, reason: string): AppError {

@@ -1,5 +1,7 @@
 // `sender add|list|check`: creates senders of a workspace, lists them and checks them. They work on the store, so that a server may
 // run meanwhile or not; it reads senders from the store each time.
+import { requireWorkspace } from '../../actions/workspaces/require-workspace.ts'
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { givenFaults, senderWarnings } from '../../actions/senders/sender-faults.ts'
 import { rulesOf } from '../../actions/senders/sender-rules.ts'
 import { requireSender, storeNewSender } from '../../actions/senders/store-sender.ts'
@@ -13,8 +15,9 @@ import { createSender } from '../../operations/senders/create-sender.ts'
 import { SenderInput, toSenderBody, toSenderChanges } from '../../operations/senders/sender-body.ts'
 import { listSendersOf, lockSenders, type StoredSender } from '../../store/senders/senders.ts'
 import type { Store } from '../../store/store.ts'
+import { changedByCommand } from '../audit/changed-by-command.ts'
 import type { Command } from '../command.ts'
-import { requireWorkspace, withStore } from '../with-store.ts'
+import { withStore } from '../with-store.ts'
 import { readSenderBody, SENDER_OPTIONS, toOptionFaults } from './sender-options.ts'
 
 const add: Command = {
@@ -33,7 +36,11 @@ const add: Command = {
       await requireWorkspace(database, workspaceId)
       return database.write(async (store) => {
         await lockSenders(store)
-        return addSender(store, config, { workspaceId, body })
+        const added = await addSender(store, config, { workspaceId, body })
+        const { id, name } = added
+        const change = { kind: 'sender', id, name, action: 'create_sender', after: toSenderBody(added) } as const
+        await recordChange(store, changedByCommand(workspaceId), change)
+        return added
       })
     })
     const warnings = toShownWarnings(senderWarnings(sender))

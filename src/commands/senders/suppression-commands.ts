@@ -1,4 +1,5 @@
 // `suppression add|remove|list`: shows and changes the addresses that must not be sent to.
+import { requireWorkspace } from '../../actions/workspaces/require-workspace.ts'
 import { toEmailKey } from '../../actions/email-protection.ts'
 import {
   addressFault,
@@ -16,8 +17,9 @@ import type { Workspace } from '../../core/workspace.ts'
 import { listSuppressionsAfter } from '../../store/senders/suppressions.ts'
 import type { Database } from '../../store/store.ts'
 import { EmailVault } from '../../store/users/email-vault.ts'
+import { changedByCommand } from '../audit/changed-by-command.ts'
 import type { Command } from '../command.ts'
-import { requireWorkspace, withStore } from '../with-store.ts'
+import { withStore } from '../with-store.ts'
 
 /** The suppressions of one page of the list. */
 const PAGE_SUPPRESSIONS = 100
@@ -39,7 +41,7 @@ const add: Command = {
     ]
     if (!reason || faults.length > 0) throw invalidRequest(faults)
     const stored = await withAddress(config, { id, email }, ({ database, workspace, vault }) => {
-      const wanted = { workspace, vault, email, reason, evidence, now: Date.now() }
+      const wanted = { workspace, vault, email, reason, evidence, by: changedByCommand(id) }
       return database.write(async (store) => toBody(workspace, await suppressAddress(store, wanted), vault))
     })
     print({ json: { workspace_id: id, ...stored }, text: toLine(stored) })
@@ -53,7 +55,8 @@ const remove: Command = {
   summary: 'Lifts the suppression of an address.',
   async run({ config, operands: [id = '', email = ''], print }) {
     const isLifted = await withAddress(config, { id, email }, ({ database, workspace, vault }) => {
-      return database.write((store) => liftSuppression(store, id, toEmailKey(workspace, email, vault)))
+      const emailKey = toEmailKey(workspace, email, vault)
+      return database.write((store) => liftSuppression(store, { workspace, emailKey, by: changedByCommand(id) }))
     })
     if (!isLifted) throw new AppError('not_found', `The address ${JSON.stringify(email)} is not suppressed.`)
     print({ json: { workspace_id: id, email, outcome: 'removed' }, text: `${email} may be sent to again.\n` })

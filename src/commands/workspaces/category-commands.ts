@@ -1,9 +1,9 @@
 // `category list|add|remove`: shows and changes the email preference categories of a workspace.
-import { AppError } from '../../core/app-error.ts'
-import { addCategory, type WorkspaceSettings } from '../../core/workspace.ts'
-import { lockWorkspaces, saveSettings } from '../../store/workspaces/workspaces.ts'
-import type { Command, CommandCall, CommandOutput } from '../command.ts'
-import { requireWorkspace, withStore } from '../with-store.ts'
+import { addNamedCategory, removeNamedCategory } from '../../actions/workspaces/change-categories.ts'
+import { requireWorkspace } from '../../actions/workspaces/require-workspace.ts'
+import { changedByCommand } from '../audit/changed-by-command.ts'
+import type { Command, CommandOutput } from '../command.ts'
+import { withStore } from '../with-store.ts'
 
 const list: Command = {
   name: 'category list',
@@ -21,14 +21,12 @@ const add: Command = {
   operands: ['ID', 'NAME'],
   options: {},
   summary: 'Adds an email preference category. Does nothing if it already exists.',
-  run: (call) =>
-    changeCategories(call, (settings, name) => {
-      const added = addCategory(settings.categories, name)
-      if (typeof added !== 'string') return added
-      throw new AppError('invalid_request', 'The category cannot be added; nothing was changed.', [
-        { field: 'NAME', problem: added },
-      ])
-    }),
+  async run({ config, operands: [id = '', name = ''], print }) {
+    const { categories } = await withStore(config, (database) =>
+      database.write((store) => addNamedCategory(store, { name, by: changedByCommand(id) })),
+    )
+    print(toOutput(id, categories))
+  },
 }
 
 const remove: Command = {
@@ -36,30 +34,15 @@ const remove: Command = {
   operands: ['ID', 'NAME'],
   options: {},
   summary: 'Removes an email preference category. The choices of users stay on record.',
-  run: (call) =>
-    changeCategories(call, ({ categories }, name) => {
-      if (categories.includes(name)) return categories.filter((category) => category !== name)
-      throw new AppError('not_found', `The category ${JSON.stringify(name)} does not exist.`)
-    }),
+  async run({ config, operands: [id = '', name = ''], print }) {
+    const categories = await withStore(config, (database) =>
+      database.write((store) => removeNamedCategory(store, { name, by: changedByCommand(id) })),
+    )
+    print(toOutput(id, categories))
+  },
 }
 
 export const categoryCommands: readonly Command[] = [list, add, remove]
-
-async function changeCategories(
-  { config, operands: [id = '', name = ''], print }: CommandCall,
-  change: (settings: WorkspaceSettings, name: string) => readonly string[],
-): Promise<void> {
-  const categories = await withStore(config, (database) => {
-    return database.write(async (store) => {
-      await lockWorkspaces(store)
-      const { workspace } = await requireWorkspace(store, id)
-      const changed = change(workspace, name)
-      await saveSettings(store, id, { ...workspace, categories: changed })
-      return changed
-    })
-  })
-  print(toOutput(id, categories))
-}
 
 function toOutput(id: string, categories: readonly string[]): CommandOutput {
   return { json: { workspace_id: id, categories }, text: categories.map((category) => `${category}\n`).join('') }

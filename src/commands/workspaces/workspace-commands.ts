@@ -1,11 +1,14 @@
 // `workspace create|list|show|set`: creates workspaces, and shows and changes their settings. Keys are printed only once.
+import { requireWorkspace } from '../../actions/workspaces/require-workspace.ts'
 import { AppError } from '../../core/app-error.ts'
-import { changeSettings, DEFAULT_SETTINGS, WORKSPACE_ID, type WorkspaceSettings } from '../../core/workspace.ts'
+import { changeSettings, DEFAULT_SETTINGS, type WorkspaceSettings } from '../../core/workspace.ts'
+import { workspaceIdProblem } from '../../core/workspaces/workspace-id.ts'
 import { createWorkspace, type NewWorkspace } from '../../actions/create-workspace.ts'
 import { listWorkspaces } from '../../store/workspaces/workspaces.ts'
+import { changedByCommand } from '../audit/changed-by-command.ts'
 import type { Command } from '../command.ts'
-import { requireWorkspace, withPreparedStore, withStore } from '../with-store.ts'
-import { setSettings } from './change-settings.ts'
+import { withPreparedStore, withStore } from '../with-store.ts'
+import { setSettings } from './set-settings.ts'
 import { toSettingsBody, toSettingsText } from './shown-settings.ts'
 
 const create: Command = {
@@ -19,7 +22,9 @@ const create: Command = {
   details: 'ID: 1 to 64 letters, digits, _ and -. A running server can use the workspace at once.',
   async run({ config, operands: [id = ''], option, print }) {
     const settings = initialSettings(id, { name: option('name'), timezone: option('timezone') })
-    const made = await withPreparedStore(config, (database) => createWorkspace(database, id, settings, Date.now()))
+    const made = await withPreparedStore(config, (database) =>
+      createWorkspace(database, id, settings, Date.now(), changedByCommand(id)),
+    )
     print({ json: toKeysBody(made), text: `${toKeysText(made)}\n`, ifUnwritten: ifKeysUnwritten(made) })
   },
 }
@@ -89,7 +94,8 @@ export function ifKeysUnwritten({ id }: NewWorkspace): string {
 function initialSettings(id: string, given: Readonly<Record<string, string | undefined>>): WorkspaceSettings {
   const texts = Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined)
   const { settings, faults } = changeSettings({ ...DEFAULT_SETTINGS, name: id }, Object.fromEntries(texts))
-  const idFaults = WORKSPACE_ID.test(id) ? [] : [{ field: 'ID', problem: 'must be 1 to 64 letters, digits, _ and -' }]
+  const problem = workspaceIdProblem(id)
+  const idFaults = problem === undefined ? [] : [{ field: 'ID', problem }]
   if (faults.length + idFaults.length === 0) return settings
   throw new AppError('invalid_request', 'The workspace cannot be created.', [...idFaults, ...faults])
 }

@@ -39,23 +39,47 @@ export interface DueAlerts {
  * never had codes is not short: it is not filled yet.
  */
 export function decideAlerts(list: CouponList, sent: SentAlerts, today: string): DueAlerts {
-  const { expiresAt, availableCoupons: available, alertConditions } = list
-  const { expiryAlert, couponShortageAlert } = alertConditions
-  const sends = couponListStatus(list, today) === 'ACTIVE' && list.emailAlertSubscribers.length > 0
-  const isBelow = list.totalCoupons > 0 && available <= couponShortageAlert.thresholdCount
-  const isShort = sends && couponShortageAlert.alert && isBelow && sent.shortage === 'armed'
-  const days = daysBetween(today, expiresAt)
-  const isExpiryDue = sends && expiryAlert.alert && days <= expiryAlert.daysBefore && sent.expiryDay !== today
+  const hasSubscribers = list.emailAlertSubscribers.length > 0
+  const met = metConditions(list, today)
+  const isShort = hasSubscribers && met.isShort && sent.shortage === 'armed'
+  const expiry = hasSubscribers && sent.expiryDay !== today ? met.expiresInDays : undefined
   return {
     news: [
-      ...(isShort ? [{ kind: 'shortage' as const, available }] : []),
-      ...(isExpiryDue ? [{ kind: 'expiry' as const, expiresAt, days }] : []),
+      ...(isShort ? [{ kind: 'shortage' as const, available: list.availableCoupons }] : []),
+      ...(expiry === undefined ? [] : [{ kind: 'expiry' as const, expiresAt: list.expiresAt, days: expiry }]),
     ],
     next: {
-      shortage: shortageAfter(sent.shortage, { isBelow, isShort }),
-      expiryDay: isExpiryDue ? today : sent.expiryDay,
+      shortage: shortageAfter(sent.shortage, { isBelow: isBelowThreshold(list), isShort }),
+      expiryDay: expiry === undefined ? sent.expiryDay : today,
     },
   }
+}
+
+/** The members of a list that its alert conditions are about. */
+export type ConditionedList = Pick<
+  CouponList,
+  'archivedAt' | 'expiresAt' | 'totalCoupons' | 'availableCoupons' | 'alertConditions'
+>
+
+/** Which alert conditions an ACTIVE list meets on a day, whether or not somebody subscribes to them. Others meet none. */
+export interface MetConditions {
+  readonly isShort: boolean
+  /** Undefined: the list does not expire soon. */
+  readonly expiresInDays: number | undefined
+}
+
+export function metConditions(list: ConditionedList, today: string): MetConditions {
+  if (couponListStatus(list, today) !== 'ACTIVE') return { isShort: false, expiresInDays: undefined }
+  const { expiryAlert, couponShortageAlert } = list.alertConditions
+  const days = daysBetween(today, list.expiresAt)
+  return {
+    isShort: couponShortageAlert.alert && isBelowThreshold(list),
+    expiresInDays: expiryAlert.alert && days <= expiryAlert.daysBefore ? days : undefined,
+  }
+}
+
+function isBelowThreshold({ totalCoupons, availableCoupons, alertConditions }: ConditionedList): boolean {
+  return totalCoupons > 0 && availableCoupons <= alertConditions.couponShortageAlert.thresholdCount
 }
 
 function shortageAfter(

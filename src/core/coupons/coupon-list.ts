@@ -1,6 +1,7 @@
 // A coupon list: its status on a day, the changes of its status, and the rules for its label and codes.
 import type { Fault } from '../app-error.ts'
 import { codePointLength, hiddenProblem } from '../bounded-text.ts'
+import { changedAt } from '../changes/changed-at.ts'
 import { localDay, toCalendarDate } from '../time-zone.ts'
 
 /**
@@ -73,13 +74,6 @@ export function calendarDate(timezone: string, instant: number): string {
 export function couponListStatus(list: Pick<CouponList, 'archivedAt' | 'expiresAt'>, today: string): CouponListStatus {
   if (list.archivedAt !== null) return 'ARCHIVED'
   return today > list.expiresAt ? 'EXPIRED' : 'ACTIVE'
-}
-
-/**
- * The time of a change. Never before the last change: queued requests may run in another order than they were received.
- */
-export function changedAt({ updatedAt }: Pick<CouponList, 'updatedAt'>, now: number): number {
-  return Math.max(now, updatedAt)
 }
 
 /** The archived list. A list that is already archived does not change. */

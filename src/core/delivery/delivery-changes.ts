@@ -1,5 +1,5 @@
 // The changes of a delivery's state that are allowed: the table of `DeliveryState`, as data. Also the states that responses show.
-import type { DeliveryState, Halt } from './delivery.ts'
+import { DELIVERY_STATES, type DeliveryState, type Halt } from './delivery.ts'
 
 /** To → from. */
 const STATES_BEFORE: { readonly [state in DeliveryState]: readonly DeliveryState[] } = {
@@ -28,6 +28,10 @@ export const UNFINISHED_STATES = [
 export const STARTED_STATES = ['scheduled', 'running', 'overdue'] as const satisfies readonly DeliveryState[]
 
 export type ShownState = DeliveryState | 'paused' | 'waiting'
+
+/** The states of campaigns. `none`: Tidings does not send the campaign, it only counts. */
+export const CAMPAIGN_STATES = [...DELIVERY_STATES, 'paused', 'waiting', 'none'] as const
+export type CampaignState = (typeof CAMPAIGN_STATES)[number]
 
 /** The state in responses. Somebody's pause is shown before the wait for the server, because it lasts longer. */
 export function toShownState(state: DeliveryState, paused: Halt | null, waiting: Halt | null): ShownState {

@@ -10,6 +10,9 @@ export interface FrequencyCap {
 export const FEEDBACK_KEYS = ['sendgrid_key', 'mailgun_key', 'postmark_key', 'ses_topic'] as const
 export type FeedbackKey = (typeof FEEDBACK_KEYS)[number]
 
+/** What responses show in place of a key of feedback. Sent back, it leaves the key as it is. */
+export const SHOWN_KEY = 'set'
+
 export interface DeliverySettings {
   /** The part of all people, in percent, to whom no campaign is sent that respects the global control group. */
   readonly globalControlPercent: number
@@ -113,7 +116,9 @@ function changeFeedbackKey<Settings extends DeliverySettings>(
   key: FeedbackKey,
   { text, seal }: Omit<DeliverySettingChange, 'key'>,
 ): Settings | string {
-  const { [key]: _, ...others } = settings.feedbackKeys
+  const { [key]: stored, ...others } = settings.feedbackKeys
+  // As responses show a key that is stored.
+  if (text === SHOWN_KEY) return stored === undefined ? 'must be the key itself: there is none yet' : settings
   if (text === 'off') return { ...settings, feedbackKeys: others }
   const problem = feedbackKeyProblem(key, text)
   if (problem !== undefined) return problem

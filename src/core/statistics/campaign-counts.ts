@@ -16,8 +16,8 @@ import {
   type AttributionType,
   type Series,
 } from './cells.ts'
-import { ALL } from './grouping-sets.ts'
-import { FUNNEL_REMOVALS } from './delivery-units.ts'
+import { ALL, type Dimensions } from './grouping-sets.ts'
+import { FUNNEL_REMOVALS } from '../campaigns/funnel-removals.ts'
 import {
   compareTexts,
   COUNTED_BOUNCES,
@@ -27,6 +27,15 @@ import {
 } from '../campaigns/facts.ts'
 import { percentage } from './percentage.ts'
 import type { Platform } from '../platform.ts'
+import {
+  childOf,
+  countsAt,
+  DimensionsCounts,
+  type MetricType,
+  type SeriesNumbers,
+  type SeriesTree,
+  type Variations,
+} from './series/series-tree.ts'
 import { computeUplift, NO_UPLIFT, type Share, type Uplift } from './uplift.ts'
 
 /** Calendar days of the workspace's time zone since 1970-01-01, both inclusive. */
@@ -36,14 +45,7 @@ export interface DayRange {
 }
 
 /** The numbers of a series over a range of days. */
-export interface SeriesCount extends Series {
-  readonly occurrences: number
-  /** Distinct users with at least one occurrence. */
-  readonly users: number
-}
-
-export const METRIC_TYPES = ['TOTAL', 'UNIQUE'] as const
-export type MetricType = (typeof METRIC_TYPES)[number]
+export interface SeriesCount extends Series, SeriesNumbers {}
 
 /** Which numbers the caller wants. */
 export interface StatsQuestion {
@@ -72,6 +74,8 @@ export interface VariationCounts {
   /** Reason → units. */
   readonly failures: ReadonlyMap<string, number>
 }
+
+type CountsShown = Pick<VariationCounts, 'performance' | 'goals'>
 
 export interface ControlCounts {
   readonly goals: ReadonlyMap<string, GoalCounts>
@@ -112,7 +116,7 @@ const EMAIL: Platform = 'EMAIL'
 
 /** The series of a campaign that have a count, by their dimensions. */
 export class CampaignSeries {
-  readonly #tree: Tree = new Map()
+  readonly #tree: SeriesTree = new Map()
   /** The text of each metric, once: series that were read one by one each bring a copy of it. */
   readonly #metrics = new Map<string, string>()
 
@@ -136,13 +140,27 @@ export class CampaignSeries {
    */
   *count(goalNames: readonly string[], question: StatsQuestion): Generator<readonly [string, LocalesCounts]> {
     const goals = goalNames.map((name) => toGoalMetrics(name, question.attributionType))
-    const emails = this.#tree.get(EMAIL)
     const countLocales = (locales: ReadonlyMap<string, Variations>, platform: string) =>
       mapLevel(locales, 'all_locales', (variations, locale) => {
-        const emailed = platform === ALL || platform === EMAIL ? emails?.get(locale) : undefined
-        return countLocale({ variations, emailed }, goals, question)
+        return countLocale({ variations, emailed: this.#emailedAt(platform, locale) }, goals, question)
       })
     yield* mapLevel(this.#tree, 'all_platforms', countLocales)
+  }
+
+  /** Performance and goals at one combination of dimensions: zeros if nothing is counted there. */
+  countAt(
+    { platform, locale, variation }: Dimensions,
+    goalNames: readonly string[],
+    question: StatsQuestion,
+  ): CountsShown {
+    const variations: Variations = this.#tree.get(platform)?.get(locale) ?? new Map()
+    const goals = goalNames.map((name) => toGoalMetrics(name, question.attributionType))
+    return countShown({ variations, emailed: this.#emailedAt(platform, locale) }, variation, goals, question)
+  }
+
+  /** The variations of EMAIL that are among those of a platform. */
+  #emailedAt(platform: string, locale: string): Variations | undefined {
+    return platform === ALL || platform === EMAIL ? this.#tree.get(EMAIL)?.get(locale) : undefined
   }
 }
 
@@ -157,60 +175,6 @@ interface GoalMetrics {
 function toGoalMetrics(name: string, attribution: AttributionType): GoalMetrics {
   const [converted, controlConverted] = [convertedMetric(attribution, name), controlConvertedMetric(name)]
   return { name, converted, controlConverted, met: metMetric(name) }
-}
-
-type Numbers = Pick<SeriesCount, 'occurrences' | 'users'>
-
-/** The series of one platform, locale and variation: group → metric → its numbers. */
-class DimensionsCounts {
-  readonly #groups = new Map<Series['group'], Map<string, Numbers>>()
-
-  add(group: Series['group'], metric: string, numbers: Numbers): void {
-    childOf(this.#groups, group, () => new Map()).set(metric, numbers)
-  }
-
-  /** Every metric of a group that has a count. */
-  metricsOf(group: Series['group']): Iterable<[metric: string, numbers: Numbers]> {
-    return this.#groups.get(group) ?? []
-  }
-
-  occurrences(group: Series['group'], metric: string): number {
-    return this.#groups.get(group)?.get(metric)?.occurrences ?? 0
-  }
-
-  users(group: Series['group'], metric: string): number {
-    return this.#groups.get(group)?.get(metric)?.users ?? 0
-  }
-
-  /** The number of the requested metric type. */
-  number(group: Series['group'], metric: string, metricType: MetricType): number {
-    return metricType === 'TOTAL' ? this.occurrences(group, metric) : this.users(group, metric)
-  }
-}
-
-type Variations = Map<string, DimensionsCounts>
-/** Platform → locale → variation. */
-type Tree = Map<string, Map<string, Variations>>
-
-/** Finds the counts of these dimensions, or adds them together with their aggregates. */
-function countsAt(tree: Tree, platform: string, locale: string, variation: string): DimensionsCounts {
-  const existing = tree.get(platform)?.get(locale)?.get(variation)
-  if (existing) return existing
-  if (variation !== ALL) countsAt(tree, platform, locale, ALL)
-  else if (locale !== ALL) countsAt(tree, platform, ALL, ALL)
-  else if (platform !== ALL) countsAt(tree, ALL, ALL, ALL)
-  const counts = new DimensionsCounts()
-  const locales = childOf(tree, platform, () => new Map<string, Variations>())
-  childOf(locales, locale, () => new Map<string, DimensionsCounts>()).set(variation, counts)
-  return counts
-}
-
-function childOf<Key, Value>(parent: Map<Key, Value>, key: Key, make: () => Value): Value {
-  const existing = parent.get(key)
-  if (existing !== undefined) return existing
-  const child = make()
-  parent.set(key, child)
-  return child
 }
 
 /** The members of one level of the tree, by their keys in the answer. */
@@ -237,13 +201,26 @@ function countLocale(
   const all = variations.get(ALL) ?? new DimensionsCounts()
   return {
     variations: mapLevel(variations, 'all_variations', (counts, variation) => ({
-      performance: countPerformance(counts, emailed?.get(variation), question.metricType),
-      goals: new Map(goals.map((goal) => [goal.name, countGoal(counts, all, goal, question)])),
+      ...countShown({ variations, emailed }, variation, goals, question),
       funnel: countFunnel(counts),
       failures: countFailures(counts),
     })),
     campaignControl: countControl(all, 'campaign_control', goals, question.metricType),
     globalControl: countControl(all, 'global_control', goals, question.metricType),
+  }
+}
+
+function countShown(
+  { variations, emailed }: LocaleSeries,
+  variation: string,
+  goals: readonly GoalMetrics[],
+  question: StatsQuestion,
+): CountsShown {
+  const countsOf = (key: string) => variations.get(key) ?? new DimensionsCounts()
+  const [counts, all] = [countsOf(variation), countsOf(ALL)]
+  return {
+    performance: countPerformance(counts, emailed?.get(variation), question.metricType),
+    goals: new Map(goals.map((goal) => [goal.name, countGoal(counts, all, goal, question)])),
   }
 }
 

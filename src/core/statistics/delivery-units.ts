@@ -1,5 +1,6 @@
 // Counts the delivery funnel and the failure breakdown: one unit for each user and day of audience, with the one state it ended in
 // ("Delivery funnel and failure breakdown").
+import { FUNNEL_REMOVALS } from '../campaigns/funnel-removals.ts'
 import type { CampaignHistory } from './campaign-history.ts'
 import {
   AUDIENCE,
@@ -18,20 +19,6 @@ import type { MergedGroupingSets, SharedGroupingSets } from './grouping-sets.ts'
 import { affectsUnits, type AffectedMetrics } from './affected-metrics.ts'
 import { Tally } from './tally.ts'
 import { localDay } from '../time-zone.ts'
-
-/**
- * Removal reasons that act before each step of the funnel, in order of the steps; any other reason acts after the last of them.
- */
-export const FUNNEL_REMOVALS = {
-  segment_after_uninstall: [
-    'user_removed_due_to_uninstall',
-    'user_removed_due_to_hard_bounce',
-    'user_removed_due_to_complaint',
-    'user_removed_due_to_opt_out',
-  ],
-  after_fc: ['user_removed_due_to_frequency_capping'],
-  users_after_dup: ['user_removed_due_to_duplicate'],
-} as const
 
 const STEPS: readonly (readonly string[])[] = Object.values(FUNNEL_REMOVALS)
 

@@ -1,11 +1,18 @@
 // An email template: its versions, its group, and how an update creates the next version.
+import type { Credential } from '../accounts/credential.ts'
 import type { Fault } from '../app-error.ts'
 
 export const TEMPLATE_TYPES = ['CUSTOM', 'PRE_BUILT'] as const
 export type TemplateType = (typeof TEMPLATE_TYPES)[number]
 
-/** Where a template was created. */
-export type TemplateSource = 'API' | 'DASHBOARD'
+/** Where a template was created: over the API with a key, or by a person who signed in. */
+export const TEMPLATE_SOURCES = ['API', 'DASHBOARD'] as const
+export type TemplateSource = (typeof TEMPLATE_SOURCES)[number]
+
+/** The source of a template that this caller creates. */
+export function templateSourceOf({ kind }: Pick<Credential, 'kind'>): TemplateSource {
+  return kind === 'person' ? 'DASHBOARD' : 'API'
+}
 
 /** Characters of HTML. They fit into the body of a request (1 MiB) together with all other fields. */
 export const EMAIL_CONTENT_LENGTH_MAX = 1_000_000

@@ -1,7 +1,6 @@
 // A user's email preferences: how a request changes them, and how a merge of two users combines them ("Email opt-in"). Every
 // decision has its time, because the newer of two contradicting decisions wins.
 import { toAsciiCapitals } from '../ascii-capitals.ts'
-import type { KeyTile } from '../accounts/credential.ts'
 
 export const OPT_IN_STATUSES = ['OPTED_IN', 'DOUBLE_OPTED_IN', 'OPTED_OUT', 'OPT_IN_PENDING'] as const
 export type OptInStatus = (typeof OPT_IN_STATUSES)[number]
@@ -41,11 +40,17 @@ export interface PreferenceRequest {
 }
 
 /**
- * The cause of a change in a proof of consent: an API key, a link in an email, a complaint about an email, an import, a merge of two users, or an opted-out
- * address that the user got.
+ * The cause of a change in a proof of consent: an API key, a person who signed in, a link in an email, a complaint about an email, an
+ * import, a merge of two users, or an opted-out address that the user got.
  */
 export type ChangedBy =
-  `key:${KeyTile}` | `link:${string}` | `complaint:${string}` | `import:${string}` | 'merge' | 'address'
+  | `key:${string}`
+  | `person:${string}`
+  | `link:${string}`
+  | `complaint:${string}`
+  | `import:${string}`
+  | 'merge'
+  | 'address'
 
 /** One proof of consent. */
 export interface PreferenceChange {
@@ -155,7 +160,7 @@ export function mergePreferences(left: Preference, right: Preference): Preferenc
 }
 
 /** The preferences of a user after a change, and the proof of the change. */
-export function recordChange(
+export function recordPreferenceChange(
   previous: UserPreference,
   preference: Preference & { readonly updatedAt: number },
   origin: Pick<PreferenceChange, 'by' | 'ip'>,

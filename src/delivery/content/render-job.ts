@@ -1,5 +1,6 @@
 // What the thread that makes messages is given, and what it answers. All of it can be copied to a thread.
-import type { PreparedTemplate } from './template/prepare-template.ts'
+import type { PreparedTemplate, TemplateField, TemplateText } from './template/prepare-template.ts'
+import type { TextPlace } from './template/text-place.ts'
 
 export interface DkimKey {
   readonly domain: string
@@ -101,5 +102,42 @@ export interface RenderFailure {
   readonly missing: readonly string[]
 }
 
+/** A template that is being written, to be rendered for one person. */
+export interface DraftJob extends Pick<RenderJob, 'customerId' | 'attributes' | 'locale' | 'date'> {
+  readonly text: TemplateText
+  readonly letter: Omit<Letter, 'template' | 'attachments'>
+  /** Printed for every coupon. */
+  readonly couponCode: string
+}
+
+/** Where something is in a template; null if that is not known. */
+type DraftPlace = { readonly field: TemplateField } & { readonly [Member in keyof TextPlace]: number | null }
+
+/** `template`: it cannot be rendered for anybody. `value`: this person has no value that it prints. */
+export interface DraftFault extends DraftPlace {
+  readonly kind: 'template' | 'value'
+  /** A sentence for people. */
+  readonly problem: string
+}
+
+/** A coupon that is printed. */
+export interface DraftCoupon extends DraftPlace {
+  /** Of its list. */
+  readonly label: string
+}
+
+/** A template that is being written, as far as it can be rendered: null where its faults leave nothing. */
+export interface RenderedDraft {
+  readonly isOk: true
+  readonly subject: string | null
+  readonly senderName: string | null
+  readonly html: string | null
+  readonly text: string | null
+  /** Both are bounded by `DRAFT_FAULTS_MAX`. */
+  readonly faults: readonly DraftFault[]
+  readonly coupons: readonly DraftCoupon[]
+}
+
+export type DraftResult = RenderedDraft | RenderFailure
 export type RenderResult = RenderedMessage | RenderFailure
 export type PartsResult = RenderedParts | RenderFailure

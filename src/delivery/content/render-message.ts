@@ -1,4 +1,5 @@
 // Makes one message: renders its template for a person, with links of its own, and puts the mail together. Runs on the render thread.
+import { messageOf } from '../../core/thrown.ts'
 import { composeMail } from './mail/compose-mail.ts'
 import { onOneLine, toWireAddress, type Header } from './mail/mail-headers.ts'
 import { textOfHtml } from './mail/text-of-html.ts'
@@ -9,7 +10,7 @@ import type { OpenedLetter, PersonalJob } from './opened-letter.ts'
 import type { Letter, PartsResult, RenderFailure, RenderResult } from './render-job.ts'
 import { RENDERED_BYTES_MAX, TOO_LONG, TOO_SLOW } from './render-limits.ts'
 import { LINK_WRITER } from './template/link-tags.ts'
-import { escapeHtml, renderLiquid, TooLong } from './template/mail-liquid.ts'
+import { escapeHtml, renderLiquid, TooLong, withoutPlace, type MissingOutput } from './template/mail-liquid.ts'
 
 /** In the subject of tests. */
 const TEST_MARK = '[Test] '
@@ -55,10 +56,10 @@ function renderContent(opened: OpenedLetter, job: PersonalJob): Content | Render
   const links = new MessageLinks(opened, job)
   try {
     const scope = scopeOf(opened.letter, job, links)
-    const body = renderLiquid(opened.html, scope, { [LINK_WRITER]: links })
+    const body = renderLiquid(opened.html, scope, { registers: { [LINK_WRITER]: links } })
     const subject = renderLiquid(opened.subject, scope)
     const senderName = renderLiquid(opened.senderName, scope)
-    const missing = [...new Set([...subject.missing, ...senderName.missing, ...body.missing])]
+    const missing = namesOf([...subject.missing, ...senderName.missing, ...body.missing])
     if (missing.length > 0) return { isOk: false, problem: `No value for ${missing.join(', ')}.`, missing }
     const html = completeHtml(body.text, links, job)
     if (Buffer.byteLength(html) > RENDERED_BYTES_MAX) throw new TooLong()
@@ -66,12 +67,16 @@ function renderContent(opened: OpenedLetter, job: PersonalJob): Content | Render
     const { headers, shown } = headersOf(opened.letter, job, { links, subject: line, senderName: senderName.text })
     return { isOk: true, subject: line, html, text: textOfHtml(html), headers, shownHeaders: shown, links }
   } catch (error) {
-    return { isOk: false, problem: problemOf(error), missing: [] }
+    return { isOk: false, problem: renderProblem(error), missing: [] }
   }
 }
 
+function namesOf(missing: readonly MissingOutput[]): string[] {
+  return [...new Set(missing.map(({ name }) => name))]
+}
+
 /** The system's names win over attributes of the same name, which `user` has too. */
-function scopeOf({ campaign }: Letter, job: PersonalJob, links: MessageLinks): object {
+export function scopeOf({ campaign }: Letter, job: PersonalJob, links: MessageLinks): object {
   const { attributes, customerId, coupons } = job
   return {
     ...attributes,
@@ -90,7 +95,7 @@ function scopeOf({ campaign }: Letter, job: PersonalJob, links: MessageLinks): o
 }
 
 /** With an unsubscribe link, if it has none, and the picture that counts opens. */
-function completeHtml(html: string, links: MessageLinks, { locale }: PersonalJob): string {
+export function completeHtml(html: string, links: MessageLinks, { locale }: PersonalJob): string {
   const { unsubscribeUrl } = links
   const at = html.indexOf(links.endMark)
   const before = at < 0 ? html : html.slice(0, at)
@@ -113,8 +118,9 @@ function unsubscribeParagraph(url: string, locale: string | null): string {
 /** Liquid's own message when its time limit is over. */
 const TIME_IS_OVER = /template render limit exceeded/
 
-function problemOf(error: unknown): string {
+/** Why a template cannot be rendered, as a sentence. */
+export function renderProblem(error: unknown): string {
   if (error instanceof TooLong) return TOO_LONG
-  const message = error instanceof Error ? error.message : String(error)
+  const message = withoutPlace(messageOf(error))
   return TIME_IS_OVER.test(message) ? TOO_SLOW : `The template cannot be rendered: ${message}.`
 }

@@ -3,8 +3,9 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { parseJsonText } from '../../core/json/parse-json.ts'
 import { messageOf } from '../../core/thrown.ts'
 import { OpenedLetter, type PersonalJob } from './opened-letter.ts'
-import type { Letter, PartsResult, RenderResult } from './render-job.ts'
-import { RENDER_TIME_MAX_MS } from './render-limits.ts'
+import { renderDraft } from './render-draft.ts'
+import type { DraftJob, DraftResult, Letter, PartsResult, RenderResult } from './render-job.ts'
+import { DRAFT_TIME_MAX_MS, RENDER_TIME_MAX_MS } from './render-limits.ts'
 import { renderMessage, renderParts } from './render-message.ts'
 
 /** Attributes travel as JSON: a copy would lose exact numbers. */
@@ -22,9 +23,14 @@ export type RenderCommand =
       readonly job: ThreadJob
       readonly wantsParts: boolean
     }
+  | {
+      readonly type: 'draft'
+      readonly number: number
+      readonly job: Omit<DraftJob, 'attributes'> & { readonly attributes: string }
+    }
 
 export type RenderAnswer =
-  | { readonly type: 'rendered'; readonly number: number; readonly result: RenderResult | PartsResult }
+  | { readonly type: 'rendered'; readonly number: number; readonly result: RenderResult | PartsResult | DraftResult }
   /** Neither the content nor the person's data is to blame. */
   | { readonly type: 'failed'; readonly number: number; readonly message: string }
 
@@ -47,11 +53,13 @@ port.on('message', (command: RenderCommand) => {
   else answer(command)
 })
 
-function answer(command: Extract<RenderCommand, { type: 'render' }>): void {
+type Work = Extract<RenderCommand, { type: 'render' | 'draft' }>
+
+function answer(command: Work): void {
   const { number } = command
   let reply: RenderAnswer
   try {
-    reply = { type: 'rendered', number, result: render(command) }
+    reply = { type: 'rendered', number, result: carryOut(command) }
   } catch (error) {
     reply = { type: 'failed', number, message: messageOf(error) }
   }
@@ -60,12 +68,21 @@ function answer(command: Extract<RenderCommand, { type: 'render' }>): void {
   port?.postMessage(reply, raw)
 }
 
+function carryOut(command: Work): RenderResult | PartsResult | DraftResult {
+  if (command.type === 'render') return render(command)
+  workOn(command.number, DRAFT_TIME_MAX_MS)
+  return renderDraft({ ...command.job, attributes: toAttributes(command.job.attributes) })
+}
+
 function render({ number, letterNumber, job, wantsParts }: Extract<RenderCommand, { type: 'render' }>) {
   workOn(number, OPEN_TIME_MAX_MS)
   const opened = openLetter(letterNumber)
   workOn(number, RENDER_TIME_MAX_MS)
-  const attributes = parseJsonText(job.attributes) as PersonalJob['attributes']
-  return (wantsParts ? renderParts : renderMessage)(opened, { ...job, attributes })
+  return (wantsParts ? renderParts : renderMessage)(opened, { ...job, attributes: toAttributes(job.attributes) })
+}
+
+function toAttributes(text: string): PersonalJob['attributes'] {
+  return parseJsonText(text) as PersonalJob['attributes']
 }
 
 function openLetter(letterNumber: number): OpenedLetter {

@@ -2,7 +2,7 @@
 // message once more, alone, because a busy or stopped machine, or other messages, may be to blame; then it fails. The others follow.
 import { Worker } from 'node:worker_threads'
 import { startWithRoom } from '../../runtime/start-with-room.ts'
-import type { Letter, PartsResult, RenderJob, RenderResult } from './render-job.ts'
+import type { DraftJob, DraftResult, Letter, PartsResult, RenderJob, RenderResult } from './render-job.ts'
 import { RENDER_TIME_MAX_MS, TOO_SLOW } from './render-limits.ts'
 import type { RenderAnswer, RenderCommand, RenderThreadData } from './render-thread.ts'
 
@@ -20,12 +20,15 @@ const HEAP_MIB = 512
 export const RENDER_THREAD = 'render'
 const TOO_MUCH_MEMORY = 'Rendering the message took too much memory.'
 
-type AnyResult = RenderResult | PartsResult
+type AnyResult = RenderResult | PartsResult | DraftResult
+
+type Task =
+  | { readonly type: 'render'; readonly job: RenderJob; readonly wantsParts: boolean }
+  | { readonly type: 'draft'; readonly job: DraftJob }
 
 interface Pending {
   readonly number: number
-  readonly job: RenderJob
-  readonly wantsParts: boolean
+  readonly task: Task
   readonly resolve: (result: AnyResult) => void
   readonly reject: (error: Error) => void
   /** Whether it is made for the second time, alone. */
@@ -46,12 +49,17 @@ export class Renderer {
 
   /** Makes a message. Rejects if the letter cannot be used, such as for a DKIM key that cannot be read, and after `close`. */
   render(job: RenderJob): Promise<RenderResult> {
-    return this.#add(job, false) as Promise<RenderResult>
+    return this.#add({ type: 'render', job, wantsParts: false }) as Promise<RenderResult>
   }
 
   /** The same message in parts, for people to look at. */
   renderParts(job: RenderJob): Promise<PartsResult> {
-    return this.#add(job, true) as Promise<PartsResult>
+    return this.#add({ type: 'render', job, wantsParts: true }) as Promise<PartsResult>
+  }
+
+  /** A template that is being written: what can be rendered of it, and where it has faults. */
+  renderDraft(job: DraftJob): Promise<DraftResult> {
+    return this.#add({ type: 'draft', job }) as Promise<DraftResult>
   }
 
   /** Ends the thread. What was not made is rejected. */
@@ -62,11 +70,11 @@ export class Renderer {
     await thread?.end()
   }
 
-  #add(job: RenderJob, wantsParts: boolean): Promise<AnyResult> {
+  #add(task: Task): Promise<AnyResult> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) throw new Error('the renderer was closed')
       if (this.#pending.size >= WAITING_MAX) throw new Error(`more than ${WAITING_MAX} messages wait to be rendered`)
-      const pending = { number: ++this.#lastNumber, job, wantsParts, resolve, reject, isRepeated: false }
+      const pending = { number: ++this.#lastNumber, task, resolve, reject, isRepeated: false }
       this.#pending.set(pending.number, pending)
       this.#waiting.push(pending)
       this.#fill()
@@ -79,13 +87,14 @@ export class Renderer {
       if (!next) return
       if (next.isRepeated) this.#repeated = next
       this.#thread ??= this.#start()
+      // A thread that was idle is not watched any more.
+      this.#watch ??= setInterval(() => this.#endLateThread(), WATCH_MS)
       this.#thread.send(next)
       this.#onThread++
     }
   }
 
   #start(): RenderThread {
-    this.#watch ??= setInterval(() => this.#endLateThread(), WATCH_MS)
     const thread: RenderThread = new RenderThread(
       (answer) => this.#settle(thread, answer),
       (error) => this.#replace(thread, error),
@@ -166,7 +175,10 @@ export class Renderer {
 }
 
 function isTooSlow(answer: RenderAnswer): boolean {
-  return answer.type === 'rendered' && !answer.result.isOk && answer.result.problem === TOO_SLOW
+  if (answer.type !== 'rendered') return false
+  const { result } = answer
+  if (!result.isOk) return result.problem === TOO_SLOW
+  return 'faults' in result && result.faults.some(({ problem }) => problem === TOO_SLOW)
 }
 
 /** One thread, and the letters that it has. */
@@ -189,15 +201,12 @@ class RenderThread {
     this.#worker.on('exit', () => onEnd(new Error('the thread that renders messages ended')))
   }
 
-  send({ number, job: { letter, ...job }, wantsParts }: Pending): void {
-    const attributes = JSON.stringify(job.attributes)
-    this.#post({
-      type: 'render',
-      number,
-      letterNumber: this.#numberOf(letter),
-      job: { ...job, attributes },
-      wantsParts,
-    })
+  send({ number, task }: Pending): void {
+    const attributes = JSON.stringify(task.job.attributes)
+    if (task.type === 'draft') return this.#post({ type: 'draft', number, job: { ...task.job, attributes } })
+    const { letter, ...job } = task.job
+    const letterNumber = this.#numberOf(letter)
+    this.#post({ type: 'render', number, letterNumber, job: { ...job, attributes }, wantsParts: task.wantsParts })
   }
 
   /** The number of the job on which it works. */

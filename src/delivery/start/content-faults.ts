@@ -83,15 +83,27 @@ function listTemplates({ settings, variations }: Pick<StartPlan, 'settings' | 'v
 async function findCouponFaults(
   store: Store,
   labels: ReadonlyMap<string, string>,
-  { workspace, now }: Pick<StartSurroundings, 'workspace' | 'now'>,
+  surroundings: Pick<StartSurroundings, 'workspace' | 'now'>,
 ): Promise<Fault[]> {
-  const lists = await findCouponListsByLabel(store, workspace.id, [...labels.keys()])
+  const problems = await findCouponProblems(store, [...labels.keys()], surroundings)
+  return [...problems].map(([label, problem]) => ({ field: labels.get(label) ?? '', problem }))
+}
+
+/** Label → why there are no coupons of it; labels with coupons are absent. */
+export async function findCouponProblems(
+  store: Store,
+  labels: readonly string[],
+  { workspace, now }: Pick<StartSurroundings, 'workspace' | 'now'>,
+): Promise<Map<string, string>> {
+  const lists = await findCouponListsByLabel(store, workspace.id, labels)
   const today = calendarDate(workspace.timezone, now)
-  return [...labels].flatMap(([label, field]) => {
+  const problems = new Map<string, string>()
+  for (const label of labels) {
     const list = lists.find((found) => found.label === label)
     const status = list && couponListStatus(list, today)
-    if (status === 'ACTIVE') return []
+    if (status === 'ACTIVE') continue
     const problem = status === undefined ? 'no coupon list has this label' : `the list is ${status}`
-    return [{ field, problem: `needs coupons of ${JSON.stringify(label)}: ${problem}` }]
-  })
+    problems.set(label, `needs coupons of ${JSON.stringify(label)}: ${problem}`)
+  }
+  return problems
 }

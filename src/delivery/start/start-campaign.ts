@@ -1,10 +1,14 @@
 // Starts a campaign: checks everything and names all faults at once, pins the versions of its templates, and schedules it or sets it
 // running. The processes that send find it in the table of deliveries.
+import { recordChange } from '../../actions/audit/record-change.ts'
+import type { ChangeContext } from '../../core/accounts/audit.ts'
 import { AppError, invalidRequest, type Fault, type Warning } from '../../core/app-error.ts'
+import type { PinnedVariation } from '../../core/delivery/audience/pinned-variation.ts'
 import { resolveStartTime } from '../../core/delivery/start-time.ts'
+import { toIso } from '../../core/time-value.ts'
 import { requireDelivery, type CampaignKey, type DeliveredCampaign } from '../../actions/delivery/require-delivery.ts'
 import { shownStateOf, wrongState, type ShownDelivery } from '../../actions/delivery/shown-deliveries.ts'
-import { lockCampaigns, markReported } from '../../store/campaigns/campaigns.ts'
+import { lockCampaigns, markReported, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
 import { addDeliveryAttachments } from '../../store/delivery/delivery-attachments.ts'
 import { saveDeliveryStart } from '../../store/delivery/deliveries.ts'
 import { lockSegments } from '../../store/segments/segments.ts'
@@ -17,6 +21,11 @@ import { resolveAudience } from './resolve-audience.ts'
 import { findStartFaults, findStartWarnings } from './start-faults.ts'
 import type { CheckedPlan, StartPlan, StartSurroundings } from './start-plan.ts'
 
+/** What a start depends on, and who starts. */
+export interface StartRequest extends StartSurroundings {
+  readonly by: ChangeContext
+}
+
 /** How often the checks are made if somebody changes meanwhile what they looked at. */
 const TRIES_MAX = 3
 
@@ -27,22 +36,43 @@ const TRIES_MAX = 3
 export async function startByKey(
   database: Database,
   key: CampaignKey,
-  surroundings: StartSurroundings,
+  surroundings: StartRequest,
 ): Promise<readonly Warning[]> {
   // Fetched once, although others may change meanwhile what is checked.
   const files = new CampaignFiles(surroundings.attachmentHosts)
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const delivered = await requireDelivery(database, key)
     if (isStarted(delivered.shown)) return []
-    const { plan, faults } = await findPlan(database, delivered, surroundings)
-    const found = await findStartFaults(database, { ...plan, files }, surroundings)
-    const all = [...archivedFaults(delivered), ...faults, ...found]
-    if (all.length > 0) throw invalidRequest(all)
+    const { plan, faults } = await findAllFaults(database, delivered, { files, surroundings })
+    if (faults.length > 0) throw invalidRequest(faults)
     if (await startAsPlanned(database, key, { plan: { ...plan, files }, surroundings })) {
       return findStartWarnings(plan.sender, surroundings.publicUrl)
     }
   }
   throw new AppError('conflict', 'Others are changing the campaign, its sender or its templates. Start it again.')
+}
+
+/** Every fault that a start of a draft would name, and its warnings. Both are empty once it was started. Throws as `requireDelivery`. */
+export async function checkByKey(
+  store: Store,
+  key: CampaignKey,
+  surroundings: StartSurroundings,
+): Promise<{ readonly faults: readonly Fault[]; readonly warnings: readonly Warning[] }> {
+  const delivered = await requireDelivery(store, key)
+  if (shownStateOf(delivered.shown) !== 'draft') return { faults: [], warnings: [] }
+  const files = new CampaignFiles(surroundings.attachmentHosts)
+  const { plan, faults } = await findAllFaults(store, delivered, { files, surroundings })
+  return { faults, warnings: findStartWarnings(plan.sender, surroundings.publicUrl) }
+}
+
+async function findAllFaults(
+  store: Store,
+  delivered: DeliveredCampaign,
+  { files, surroundings }: { readonly files: CampaignFiles; readonly surroundings: StartSurroundings },
+): Promise<{ readonly plan: StartPlan; readonly faults: readonly Fault[] }> {
+  const { plan, faults } = await findPlan(store, delivered, surroundings)
+  const found = await findStartFaults(store, { ...plan, files }, surroundings)
+  return { plan, faults: [...archivedFaults(delivered), ...faults, ...found] }
 }
 
 /** Whether a start has nothing to do. Throws AppError `conflict` in a state that does not allow it. */
@@ -85,7 +115,7 @@ function archivedFaults({ campaign: { archivedAt } }: DeliveredCampaign): Fault[
 async function startAsPlanned(
   database: Database,
   key: CampaignKey,
-  { plan, surroundings }: { readonly plan: CheckedPlan; readonly surroundings: StartSurroundings },
+  { plan, surroundings }: { readonly plan: CheckedPlan; readonly surroundings: StartRequest },
 ): Promise<boolean> {
   const { files, ...planned } = plan
   return database.write(async (store) => {
@@ -112,7 +142,29 @@ async function startAsPlanned(
       pinned: variations,
       startAt: instant,
     })
-    if (isSaved) await addDeliveryAttachments(store, campaign.number, files.list())
-    return isSaved
+    if (!isSaved) return false
+    await addDeliveryAttachments(store, campaign.number, files.list())
+    await recordStart(store, surroundings.by, { campaign, variations, startAt: instant })
+    return true
   })
+}
+
+interface Started {
+  readonly campaign: StoredCampaign
+  readonly variations: readonly PinnedVariation[]
+  readonly startAt: number | null
+}
+
+/** With the versions that will be sent. */
+async function recordStart(store: Store, by: ChangeContext, { campaign, variations, startAt }: Started): Promise<void> {
+  const { id, name } = campaign
+  const after = {
+    state: startAt === null ? 'running' : 'scheduled',
+    starts_at: startAt === null ? null : toIso(startAt),
+    variations: variations.map(({ name, template }) => {
+      return { name, external_template_id: template.externalTemplateId, version: template.version }
+    }),
+  }
+  const before = { state: 'draft' }
+  await recordChange(store, by, { kind: 'campaign', id, name, action: 'start_campaign', before, after })
 }

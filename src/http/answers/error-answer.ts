@@ -1,10 +1,12 @@
 // Turns every refusal into an answer ("Error body", "Codes and statuses"). Has the only table of statuses, and never shows callers
 // the text of an unexpected error.
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isOutsideWorkspaces } from '../../core/accounts/credential.ts'
 import { AppError, DETAILS_MAX, type ErrorCode, type Fault } from '../../core/app-error.ts'
 import { codeOf } from '../../core/thrown.ts'
 import { LogUnavailable } from '../../log/unavailable.ts'
 import { StoreError } from '../../store/store.ts'
+import { hasSessionCookie } from '../sessions/session-cookie.ts'
 import { tooMuchUnsent, type AnswerSink, type UnsentAnswers } from './unsent-answers.ts'
 
 export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
@@ -21,6 +23,10 @@ export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
   internal: 500,
   unavailable: 503,
 }
+
+const ASKS_FOR_KEY = 'Basic realm="tidings", charset="UTF-8"'
+/** Browsers know no such scheme. At the word Basic they would ask for a name and a password, over the page that lets people sign in. */
+const ASKS_FOR_SESSION = 'Session realm="tidings"'
 
 /** Callers get only the request id of an unexpected error. */
 const INTERNAL = new AppError('internal', 'The server failed. Give the request id to the operator.')
@@ -52,7 +58,7 @@ export interface TextAnswer {
 /** The answer to a request, with the headers that belong to the code of its refusal. */
 function toRefusalAnswer(error: AppError, requestId: string): TextAnswer {
   const headers: Record<string, string> = { 'content-type': 'application/json; charset=utf-8' }
-  if (error.code === 'unauthorized') headers['www-authenticate'] = 'Basic realm="tidings", charset="UTF-8"'
+  if (error.code === 'unauthorized') headers['www-authenticate'] = ASKS_FOR_KEY
   if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds)
   // The client must not send the rest of this request.
   if (error.code === 'request_timeout') headers['connection'] = 'close'
@@ -79,7 +85,16 @@ export function sendError(reply: FastifyReply, error: AppError, unsent?: UnsentA
   const { status, headers, text } = unsent
     ? toCountedRefusal(error, id, { unsent, sink: reply.raw })
     : toRefusalAnswer(error, id)
-  return reply.code(status).headers(headers).send(text)
+  reply.code(status).headers(headers)
+  if (error.code === 'unauthorized' && isOfPage(reply.request)) reply.header('www-authenticate', ASKS_FOR_SESSION)
+  return reply.send(text)
+}
+
+/** Whether a page of this server sent the request, or it is one that only pages send. */
+function isOfPage({ headers, routeOptions }: FastifyRequest): boolean {
+  const { operation } = routeOptions.config
+  if (operation && isOutsideWorkspaces(operation.requires)) return true
+  return headers['sec-fetch-site'] === 'same-origin' || hasSessionCookie(headers.cookie)
 }
 
 /** Whether Fastify refused a Content-Type that is no media type. */

@@ -32,6 +32,8 @@ export class FastContext implements RequestContext {
   readonly headers: RequestContext['headers']
   readonly params: unknown
   readonly query: unknown = {}
+  /** Sessions never take the fast path. */
+  readonly isSecure = false
   caller: Caller | undefined = undefined
   receivedAt = 0
   /** The headers of the answer: the names, and the line of each. */

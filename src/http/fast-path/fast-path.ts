@@ -150,7 +150,7 @@ export class FastPath implements FastConnectionOwner<RouteBinding> {
 
   mayWaitFor({ target: { lifecycle }, headers, cached }: RequestHead<RouteBinding>): boolean {
     cached.attempt ??= readBasic(headers.authorization)
-    return lifecycle.authentication.isValidInCache(cached.attempt)
+    return lifecycle.authentication.isValidInCache(cached.attempt, lifecycle.parts.clock())
   }
 
   hold(bytes: number): boolean {

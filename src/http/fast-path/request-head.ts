@@ -48,8 +48,8 @@ const JSON_TYPE = /^application\/json(?: ?; ?charset=utf-8)?$/i
 const LENGTH_DIGITS_MAX = 7
 const LENGTH = /^\d{1,7}$/
 const LENGTH_LINE = /^content-length:[\t ]*\d{1,7}[\t ]*$/im
-/** Headers that change how a request is read, or what happens to its connection. */
-const SPECIAL = ['transfer-encoding', 'content-encoding', 'expect', 'upgrade', 'proxy-connection'] as const
+/** Headers that change how a request is read, or what happens to its connection; and cookies, which may be those of a session. */
+const SPECIAL = ['transfer-encoding', 'content-encoding', 'expect', 'upgrade', 'proxy-connection', 'cookie'] as const
 
 /** Splits the paths once. */
 export class RequestHeads<Target> {

@@ -4,6 +4,7 @@ import { AppError } from '../../core/app-error.ts'
 import type { LimitName, Workspace } from '../../core/workspace.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { DAY_MS } from '../../core/time-zone.ts'
+import { CLOCK_BEHIND_MS_MAX, type UsedWindows } from '../../store/workspaces/limit-windows.ts'
 
 export const MINUTE_MS = 60_000
 
@@ -40,6 +41,8 @@ export interface Limiter {
   take(use: LimitUse): LimitOutcome | Promise<LimitOutcome>
   /** Counts one request that is refused for a reason other than the limit; never more than a window holds. */
   count(use: Omit<LimitUse, 'units'>): LimitState | Promise<LimitState>
+  /** The windows of all operations that a workspace used, ended ones included. Takes nothing. */
+  listUsed(workspaceId: string): readonly UsedWindows[] | Promise<readonly UsedWindows[]>
 }
 
 /** A request needs more units than a whole window holds, so waiting would never help. */
@@ -72,6 +75,11 @@ export function isPerDay(name: LimitName): boolean {
 
 export function lengthMsOf(name: LimitName): number {
   return isPerDay(name) ? DAY_MS : MINUTE_MS
+}
+
+/** A clock that goes back a little, for example when it is corrected, must not give back used units. */
+export function isUnderWay({ startsAt }: Pick<Window, 'startsAt'>, lengthMs: number, now: number): boolean {
+  return startsAt > now - lengthMs && startsAt <= now + CLOCK_BEHIND_MS_MAX
 }
 
 /** Why units cannot be taken from all windows; undefined when they can. */

@@ -1,9 +1,10 @@
 // Rate limits of a server that has its store to itself: fixed windows aligned to the UTC minute and day, per workspace and
 // operation, exact at the edge ("Rate limits"). Counted in memory; `save-limits.ts` keeps them across restarts.
 import type { LimitName } from '../../core/workspace.ts'
-import { CLOCK_BEHIND_MS_MAX, type LimitKey, type UsedWindows } from '../../store/workspaces/limit-windows.ts'
+import type { LimitKey, UsedWindows } from '../../store/workspaces/limit-windows.ts'
 import {
   isPerDay,
+  isUnderWay,
   lengthMsOf,
   MINUTE_MS,
   refusalOf,
@@ -49,6 +50,10 @@ export class RateLimits implements Limiter {
     return smallestShare(windows)
   }
 
+  listUsed(workspaceId: string): readonly UsedWindows[] {
+    return [...(this.#windows.get(workspaceId)?.values() ?? [])].map(copyOf)
+  }
+
   /**
    * Saves all windows that still run, including those of operations without a daily limit. Call it when nothing takes units any
    * more. Leaves out windows that were loaded but not used: if a start fails because a server is already running, that server has
@@ -56,7 +61,7 @@ export class RateLimits implements Limiter {
    */
   async saveAll(save: SaveWindows, now: number): Promise<void> {
     for (const windows of this.#usedOfMinutes) {
-      if (isRunning(windows.minute, MINUTE_MS, now)) this.#unsaved.add(windows)
+      if (isUnderWay(windows.minute, MINUTE_MS, now)) this.#unsaved.add(windows)
     }
     await this.save(save)
   }
@@ -111,14 +116,9 @@ export class RateLimits implements Limiter {
 /** Restarts the window if it has ended, or if its start is in the future because the clock was set back. */
 function restartIfEnded(window: Window, name: LimitName, now: number): void {
   const lengthMs = lengthMsOf(name)
-  if (isRunning(window, lengthMs, now)) return
+  if (isUnderWay(window, lengthMs, now)) return
   window.startsAt = now - (now % lengthMs)
   window.used = 0
-}
-
-/** A clock that goes back a little, for example when it is corrected, must not give back used units. */
-function isRunning({ startsAt }: Window, lengthMs: number, now: number): boolean {
-  return startsAt > now - lengthMs && startsAt <= now + CLOCK_BEHIND_MS_MAX
 }
 
 function copyOf({ workspaceId, operation, minute, day }: UsedWindows): KeyWindows {

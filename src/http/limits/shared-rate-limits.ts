@@ -3,7 +3,7 @@
 import { Batcher } from '../../concurrency/batcher.ts'
 import { AppError } from '../../core/app-error.ts'
 import type { Workspace } from '../../core/workspace.ts'
-import type { LimitWindows } from '../../store/workspaces/limit-windows.ts'
+import type { LimitWindows, UsedWindows } from '../../store/workspaces/limit-windows.ts'
 import type { LimitedOperation, Limiter, LimitOutcome, LimitState, LimitUse } from './limiter.ts'
 import { SharedLimit } from './shared-limit.ts'
 
@@ -51,6 +51,10 @@ export class SharedRateLimits implements Limiter {
   async count({ workspace, operation }: Omit<LimitUse, 'units'>): Promise<LimitState> {
     const { state } = await this.#wait(this.#limitOf(workspace, operation), workspace, undefined)
     return state
+  }
+
+  listUsed(workspaceId: string): Promise<readonly UsedWindows[]> {
+    return this.#windows.listOf(workspaceId)
   }
 
   #limitOf(workspace: Workspace, operation: LimitedOperation): SharedLimit {

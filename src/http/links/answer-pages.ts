@@ -4,17 +4,18 @@ import { makeToken, type TokenPurpose } from '../../actions/links/link-token.ts'
 import { changeByLink } from '../../core/users/change-by-link.ts'
 import { findCategories } from '../../store/workspaces/workspaces.ts'
 import { findOnceApplied } from './find-once-applied.ts'
-import { decideByLink, findLinkPerson } from './decide-by-link.ts'
+import { decideByLink, findLinkPerson, type LinkPerson } from './decide-by-link.ts'
+import { labelCategories } from './shown-categories.ts'
 import { readForm, sendMissing, sendPage, type Exchange, type LinkContext } from './link-exchange.ts'
 import type { OpenedLink } from './link-reader.ts'
 import { readPreferenceForm, renderPreferences } from './pages/preference-page.ts'
-import { renderUnsubscribe, renderUnsubscribed } from './pages/unsubscribe-page.ts'
+import { renderUnsubscribe, renderUnsubscribed, type UnsubscribePage } from './pages/unsubscribe-page.ts'
 
 export async function showUnsubscribe({ reply, token }: Exchange, context: LinkContext): Promise<FastifyReply> {
   const opened = await context.links.open(token, 'unsubscribe')
   if (!opened) return sendMissing(reply)
-  const { language } = await findLinkPerson(context.parts.database, opened)
-  return sendPage(reply, renderUnsubscribe({ language, ...pageOf(opened, context) }), context)
+  const person = await findLinkPerson(context.parts.database, opened)
+  return sendPage(reply, renderUnsubscribe(await pageOf(opened, person, context)), context)
 }
 
 /**
@@ -26,20 +27,31 @@ export async function unsubscribe({ request, reply, token }: Exchange, context: 
   if (!opened) return sendMissing(reply)
   await readForm(request, context)
   const { parts } = context
-  const { language, customerId } = await findLinkPerson(parts.database, opened)
+  const person = await findLinkPerson(parts.database, opened)
+  // Read before the decision, so that no failure hides it.
+  const page = await pageOf(opened, person, context)
+  const { customerId } = person
   const { category } = opened.run
   const wanted = category === null ? { status: 'OPTED_OUT' as const } : { categories: { [category]: false } }
   const decision = { action: 'unsubscribe', request: wanted } as const
   if (customerId !== undefined) await decideByLink(request, opened, { customerId, decision, parts })
-  return sendPage(reply, renderUnsubscribed({ language, ...pageOf(opened, context) }), context)
+  return sendPage(reply, renderUnsubscribed(page), context)
 }
 
-/** The address is relative: a proxy may serve these routes under a path of its own. */
-function pageOf({ run, message }: OpenedLink, { links }: LinkContext) {
+/** The address of the preference page is relative: a proxy may serve these routes under a path of its own. */
+async function pageOf(
+  { run, message }: OpenedLink,
+  person: LinkPerson,
+  { links, parts }: LinkContext,
+): Promise<UnsubscribePage> {
   const key = links.linkKeyOf(run) ?? ''
   const purpose: TokenPurpose = 'preferences'
+  const { workspaceId } = run
+  const categories = run.category === null ? [] : [run.category]
+  const [category] = await labelCategories(parts.database, { workspaceId, categories }, person)
   return {
-    category: run.category,
+    language: person.language,
+    category: category?.label ?? null,
     preferencesUrl: `../p/${makeToken(key, { purpose, run: run.number, message, link: 0 })}`,
   }
 }
@@ -48,9 +60,11 @@ export async function showPreferences({ reply, token }: Exchange, context: LinkC
   const opened = await context.links.open(token, 'preferences')
   if (!opened) return sendMissing(reply)
   const { database } = context.parts
-  const { language, preference } = await findLinkPerson(database, opened)
-  const categories = [...(await findCategories(database, opened.run.workspaceId))]
-  return sendPage(reply, renderPreferences({ language, categories, preference, isSaved: false }), context)
+  const { workspaceId } = opened.run
+  const person = await findLinkPerson(database, opened)
+  const categories = [...(await findCategories(database, workspaceId))]
+  const shown = await labelCategories(database, { workspaceId, categories }, person)
+  return sendPage(reply, renderPreferences({ ...person, categories: shown, isSaved: false }), context)
 }
 
 export async function changePreferences(
@@ -61,17 +75,18 @@ export async function changePreferences(
   if (!opened) return sendMissing(reply)
   const form = await readForm(request, context)
   const { parts } = context
-  const categories = [...(await findCategories(parts.database, opened.run.workspaceId))]
+  const { workspaceId } = opened.run
+  const categories = [...(await findCategories(parts.database, workspaceId))]
   const decision = readPreferenceForm(form, categories)
-  const { language, customerId, preference: before } = await findLinkPerson(parts.database, opened)
-  if (!decision) {
-    return sendPage(reply, renderPreferences({ language, categories, preference: before, isSaved: false }), context)
-  }
+  const person = await findLinkPerson(parts.database, opened)
+  const { language, customerId, preference: before } = person
+  const shown = await labelCategories(parts.database, { workspaceId, categories }, person)
+  if (!decision) return sendPage(reply, renderPreferences({ ...person, categories: shown, isSaved: false }), context)
   const decided = { activeCategories: new Set(categories), receivedAt: parts.receiptClock() }
   if (customerId !== undefined) await decideByLink(request, opened, { customerId, decision, parts })
   // Shows what the person chose, even if it is not applied yet.
   const preference = changeByLink(before, decision.request, decided)?.preference ?? before
-  return sendPage(reply, renderPreferences({ language, categories, preference, isSaved: true }), context)
+  return sendPage(reply, renderPreferences({ language, categories: shown, preference, isSaved: true }), context)
 }
 
 export async function showMessage({ reply, token }: Exchange, context: LinkContext): Promise<FastifyReply> {

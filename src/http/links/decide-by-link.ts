@@ -22,10 +22,12 @@ export interface LinkPerson {
   /** Undefined for tests, and for persons who were erased: their decisions change nothing. */
   readonly customerId: string | undefined
   readonly language: PageLanguage
+  /** As it is stored: of any type. */
+  readonly locale: unknown
   readonly preference: Preference
 }
 
-const NOBODY: LinkPerson = { customerId: undefined, language: 'en', preference: NOTHING_SET }
+const NOBODY: LinkPerson = { customerId: undefined, language: 'en', locale: undefined, preference: NOTHING_SET }
 
 export async function findLinkPerson(store: Store, { run, message }: OpenedLink): Promise<LinkPerson> {
   const [owner] = message === 0 ? [] : await findMessageOwners(store, [{ run: run.number, number: message }])
@@ -33,7 +35,8 @@ export async function findLinkPerson(store: Store, { run, message }: OpenedLink)
   const [user] = await findUsers(store, [owner.userId])
   if (!user) return NOBODY
   const preference = (await findPreferences(store, [user.id])).get(user.id)?.preference ?? NOTHING_SET
-  return { customerId: owner.customerId, language: toPageLanguage(localeOf(user.attributes)), preference }
+  const locale = localeOf(user.attributes)
+  return { customerId: owner.customerId, language: toPageLanguage(locale), locale, preference }
 }
 
 type Decision = Pick<LinkOptInBody, 'action' | 'request'>

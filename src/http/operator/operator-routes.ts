@@ -49,7 +49,14 @@ export function addOperatorRoutes(app: FastifyInstance, options: OperatorOptions
       { exposeHeadRoute: true, ...(EXACT_PATHS.has(path) && { onRequest: refuseOtherSpellings(path) }) },
       answer,
     )
-  const links = { docs: '/docs', openapi: '/openapi.json', health: '/healthz', ready: '/readyz', metrics: '/metrics' }
+  const links = {
+    dashboard: '/dashboard',
+    docs: '/docs',
+    openapi: '/openapi.json',
+    health: '/healthz',
+    ready: '/readyz',
+    metrics: '/metrics',
+  }
   get('/', () => ({ name: 'tidings', version, links }))
   get('/healthz', () => ({ status: 'ok', version }))
   get('/readyz', async () => {

@@ -75,11 +75,17 @@ export class Readiness {
   /** Throws `NotReady` when requests cannot be served. */
   async check(): Promise<void> {
     this.#isWatched = true
-    if (this.#isStopping) throw new NotReady(['the process is stopping'])
-    if (this.loss) throw new NotReady([toProblem(this.loss)])
+    const { problems, causes } = await this.findProblems()
+    if (problems.length > 0) throw new NotReady(problems, causes)
+  }
+
+  /** Why requests cannot be served, in words for people, and the causes in detail for operators. */
+  async findProblems(): Promise<{ readonly problems: readonly string[]; readonly causes: readonly unknown[] }> {
+    if (this.#isStopping) return { problems: ['the process is stopping'], causes: [] }
+    if (this.loss) return { problems: [toProblem(this.loss)], causes: [] }
     const outcomes = await Promise.allSettled(this.#checks.map((check) => check()))
     const causes = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
-    if (causes.length > 0) throw new NotReady(causes.map(toProblem), causes)
+    return { problems: causes.map(toProblem), causes }
   }
 }
 

@@ -1,11 +1,13 @@
 // The parts of the OpenAPI document that all operations share: security schemes, headers, and the body of refusals.
 import { DETAILS_MAX, ERROR_CODES, type ErrorCode } from '../../core/app-error.ts'
-import type { KeyTile } from '../../core/accounts/credential.ts'
+import type { KeyTile } from '../../core/accounts/key-tile.ts'
 
 export type JsonObject = { readonly [name: string]: unknown }
 
 /** One scheme for each key, so that the reference page sends each operation the key it takes. */
 export const KEY_SCHEMES: Readonly<Record<KeyTile, string>> = { data: 'DataKey', reports: 'ReportsKey' }
+
+export const SESSION_SCHEME = 'Session'
 
 export const REQUEST_ID_HEADER = { 'x-request-id': { $ref: '#/components/headers/RequestId' } }
 export const LIMIT_HEADERS = {
@@ -16,8 +18,10 @@ export const LIMIT_HEADERS = {
 
 const REFUSALS: Readonly<Record<ErrorCode, string>> = {
   invalid_request: 'The request is invalid; `details` names every invalid field.',
-  unauthorized: 'The Authorization header is missing or malformed, or its workspace or key is wrong.',
-  forbidden: 'The key is of the other tile, the workspace is suspended, or the request names another workspace.',
+  unauthorized:
+    'The Authorization header is missing or malformed, or its workspace or key is wrong; or the session has ended.',
+  forbidden:
+    'The key is of the other tile or the role too small, the workspace is suspended, or the request names another workspace.',
   not_found: 'The resource does not exist.',
   method_not_allowed: 'The path does not allow this method; the header `Allow` lists those it does.',
   request_timeout: 'The request took too long to arrive; nothing was executed, and the connection is closed.',
@@ -35,7 +39,12 @@ const RETRY_AFTER: JsonObject = { $ref: '#/components/headers/RetryAfter' }
 
 /** Headers that a refusal has besides the request id; those of the limits come with every call of an authenticated caller. */
 const REFUSAL_HEADERS: Readonly<Partial<Record<ErrorCode, JsonObject>>> = {
-  unauthorized: { 'www-authenticate': { schema: { type: 'string' }, description: 'Asks for HTTP Basic.' } },
+  unauthorized: {
+    'www-authenticate': {
+      schema: { type: 'string' },
+      description: 'Asks for HTTP Basic, or for `Session` where a person must sign in.',
+    },
+  },
   conflict: { 'retry-after': RETRY_AFTER },
   rate_limited: { 'retry-after': RETRY_AFTER, ...LIMIT_HEADERS },
   unavailable: { 'retry-after': RETRY_AFTER },
@@ -81,6 +90,14 @@ export const COMPONENTS = {
   securitySchemes: {
     [KEY_SCHEMES.data]: keyScheme('data'),
     [KEY_SCHEMES.reports]: keyScheme('reports'),
+    [SESSION_SCHEME]: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: '__Host-tidings',
+      description:
+        'The session of a person who signed in at the dashboard. The workspace is that of the path, or else that of the header ' +
+        'SVC-APPKEY. The role of the person there decides.',
+    },
   },
   parameters: {
     AppKey: headerParameter('SVC-APPKEY', 'The workspace id, equal to the user name of the Authorization header.', {

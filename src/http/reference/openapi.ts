@@ -1,6 +1,7 @@
 // The OpenAPI 3.1 document, generated from the operations alone, so that it says what the lifecycle checks.
 import { ERROR_CODES, type ErrorCode } from '../../core/app-error.ts'
-import { isSufficient, KEY_TILES, type Requirement } from '../../core/accounts/credential.ts'
+import { isOutsideWorkspaces, rolesOf, tilesOf, type Requirement } from '../../core/accounts/credential.ts'
+import { KEY_TILES } from '../../core/accounts/key-tile.ts'
 import { LIMIT_DEFAULTS, type LimitName } from '../../core/workspace.ts'
 import { BODY_BYTES_MAX, type Operation } from '../../operations/operation.ts'
 import { ERROR_STATUS } from '../answers/error-answer.ts'
@@ -8,6 +9,7 @@ import { isPerDay } from '../limits/limiter.ts'
 import {
   COMPONENTS,
   KEY_SCHEMES,
+  SESSION_SCHEME,
   LIMIT_HEADERS,
   REQUEST_ID_HEADER,
   toCapitals,
@@ -29,7 +31,7 @@ Tidings stores the events and consent of users, email templates and coupons, and
 
 **Authentication.** HTTP Basic: the user name is the workspace id, the password one of the workspace's two API keys. Each
 operation names the key that it needs: that of the tile \`data\` or that of the tile \`reports\`. Some operations also need the
-workspace id in the header \`SVC-APPKEY\`.
+workspace id in the header \`SVC-APPKEY\`. A person who signed in sends the cookie of the session instead, and needs a role.
 
 **Errors.** Every error has the same members: a \`code\` for programs, a \`message\` for people, the \`request_id\` that is also in
 the header \`x-request-id\`, and \`details\`, which lists every invalid field at once.
@@ -105,18 +107,27 @@ function toOperationObject(operation: Operation, url: string, index: number): Js
 }
 
 function toSecurity({ requires }: Operation): JsonObject[] {
-  if (requires === 'signature') return []
-  const tiles = KEY_TILES.filter((tile) => isSufficient({ kind: 'key', tile }, requires))
+  if (requires === 'signature' || requires === 'nothing') return []
+  if (requires === 'session') return [{ [SESSION_SCHEME]: [] }]
+  const tiles = requires === 'optional' ? KEY_TILES : tilesOf(requires)
   const keys = tiles.map((tile) => ({ [KEY_SCHEMES[tile]]: [] }))
-  return requires === 'optional' ? [{}, ...keys] : keys
+  return requires === 'optional' ? [{}, ...keys] : [...keys, { [SESSION_SCHEME]: [] }]
 }
 
-const KEYS: { readonly [requirement in Requirement]: string } = {
-  data: 'of the tile `data`',
-  reports: 'of the tile `reports`',
-  either: 'of either tile',
-  optional: 'not needed',
-  signature: 'none; the signature of the mail service counts',
+/** Who may call, in words. */
+function callersOf(requires: Requirement): string {
+  if (requires === 'optional') return '**Key:** not needed.'
+  if (requires === 'signature') return '**Key:** none; the signature of the mail service counts.'
+  if (isOutsideWorkspaces(requires)) {
+    return requires === 'session' ? '**Caller:** a person who signed in.' : '**Caller:** anybody.'
+  }
+  const [tile, other] = tilesOf(requires)
+  const key = tile
+    ? other
+      ? '**Key:** of either tile.'
+      : `**Key:** of the tile \`${tile}\`.`
+    : '**Key:** none suffices.'
+  return `${key} **Roles:** ${rolesOf(requires).join(', ')}.`
 }
 
 /** Key, limits and size in words: OpenAPI has no members for them. */
@@ -124,8 +135,8 @@ function boundsOf(operation: Operation): string {
   const { requires, limits, limitUnits, upload } = operation
   const unit = limitUnits ? 'events' : 'requests'
   const sentences = [
-    `**Key:** ${KEYS[requires]}.`,
-    `**Limit:** ${limits.map((name) => toLimit(name, unit)).join(' and ')}.`,
+    callersOf(requires),
+    ...(limits.length > 0 ? [`**Limit:** ${limits.map((name) => toLimit(name, unit)).join(' and ')}.`] : []),
   ]
   if (operation.body) sentences.push(`**Body:** at most ${inDigits(operation.bodyBytesMax ?? BODY_BYTES_MAX)} bytes.`)
   if (upload) {

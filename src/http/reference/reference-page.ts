@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { acceptsCoding } from '../answers/accepts-coding.ts'
 
 const PAGE = './reference-page/page.html'
 
@@ -76,7 +77,7 @@ function serveFile(file: string, mediaType: string) {
     })
     if (request.headers['if-none-match']?.includes(tag)) return reply.code(304).send()
     reply.header('content-type', mediaType)
-    if (!takesGzip(request)) return reply.send(content)
+    if (!acceptsCoding(request, 'gzip')) return reply.send(content)
     return reply.header('content-encoding', 'gzip').send(compressed)
   }
 }
@@ -85,9 +86,4 @@ async function load(path: string): Promise<LoadedFile> {
   const content = await readFile(path)
   const compressed = await promisify(gzip)(content)
   return { content, compressed, tag: `W/"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"` }
-}
-
-function takesGzip({ headers }: FastifyRequest): boolean {
-  const encodings = headers['accept-encoding']
-  return typeof encodings === 'string' && /\bgzip\b(?!\s*;\s*q=0(?:\.0+)?\s*(?:,|$))/i.test(encodings)
 }

@@ -61,7 +61,7 @@ export function defineReport<Item extends TSchema>(spec: ReportSpec<Item>): Oper
     ...named,
     group: 'Campaigns',
     method: 'POST',
-    requires: 'reports',
+    requires: 'campaigns.report',
     takesAppKey: true,
     takesIdempotencyKey: true,
     limits: ['management_per_minute'],

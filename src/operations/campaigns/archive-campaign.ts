@@ -1,5 +1,7 @@
 // Archive campaign: hides a campaign from lists. Everything else goes on: reports, conversions, statistics.
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { refuseIfStarted } from '../../actions/delivery/shown-deliveries.ts'
+import { toIso } from '../../core/time-value.ts'
 import { lockCampaigns, saveArchivedAt } from '../../store/campaigns/campaigns.ts'
 import { CampaignPath } from './campaign-body.ts'
 import { NoFields } from '../fields.ts'
@@ -17,7 +19,7 @@ export const archiveCampaign = defineOperation({
   group: 'Campaigns',
   method: 'PUT',
   url: '/core-services/v1/campaigns/:campaign_id/archive',
-  requires: 'reports',
+  requires: 'campaigns.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CampaignPath,
@@ -26,12 +28,16 @@ export const archiveCampaign = defineOperation({
   refusals: ['not_found', 'conflict'],
   successStatus: 204,
   output: null,
-  async handle({ workspace, path, now }, { database }) {
+  async handle(request, { database }) {
+    const { workspace, path, now } = request
     await database.write(async (store) => {
       await lockCampaigns(store, workspace.id)
-      const { number, archivedAt } = await requireCampaign(store, workspace, path.campaign_id)
+      const { number, id, name, archivedAt } = await requireCampaign(store, workspace, path.campaign_id)
       await refuseIfStarted(store, number)
-      if (archivedAt === null) await saveArchivedAt(store, number, now)
+      if (archivedAt !== null) return
+      await saveArchivedAt(store, number, now)
+      const after = { archived_at: toIso(now) }
+      await recordChange(store, request, { kind: 'campaign', id, name, action: 'archive_campaign', after })
     })
   },
 })

@@ -1,6 +1,7 @@
 // Create campaign: stores a campaign with its goals. Audiences and message events can be reported for it from then on.
 import { Type } from 'typebox'
 import { v7 as newCampaignId } from 'uuid'
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { setDelivery } from '../../actions/delivery/set-delivery.ts'
 import { findShownDelivery } from '../../actions/delivery/shown-deliveries.ts'
 import { AppError } from '../../core/app-error.ts'
@@ -45,7 +46,7 @@ export const createCampaign = defineOperation({
   group: 'Campaigns',
   method: 'POST',
   url: '/core-services/v1/campaigns',
-  requires: 'reports',
+  requires: 'campaigns.write',
   takesAppKey: true,
   takesIdempotencyKey: true,
   limits: ['management_per_minute'],
@@ -101,10 +102,17 @@ export const createCampaign = defineOperation({
         const added = await addCampaign(store, made)
         const backfill = await raiseVersion(store, workspace.id)
         const warnings = withWarnings(parts, 'create_campaign', platformWarnings(body.platforms))
-        if (!body.delivery) return { campaign_id: made.id, ...warnings }
-        await setDelivery(store, added, toDeliverySettings(body.delivery))
-        const members = toDeliveryMembers(await findShownDelivery(store, added.number), workspace.timezone)
-        return { ...toCampaignBody(added, backfill, members), ...warnings }
+        if (body.delivery) await setDelivery(store, added, toDeliverySettings(body.delivery))
+        const shown = body.delivery && (await findShownDelivery(store, added.number))
+        const after = toCampaignBody(added, backfill, toDeliveryMembers(shown, workspace.timezone))
+        await recordChange(store, request, {
+          kind: 'campaign',
+          id: made.id,
+          name: made.name,
+          action: 'create_campaign',
+          after,
+        })
+        return body.delivery ? { ...after, ...warnings } : { campaign_id: made.id, ...warnings }
       },
     })
   },

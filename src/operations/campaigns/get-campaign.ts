@@ -23,7 +23,7 @@ export const getCampaign = defineOperation({
   group: 'Campaigns',
   method: 'GET',
   url: '/core-services/v1/campaigns/:campaign_id',
-  requires: 'reports',
+  requires: 'campaigns.read',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CampaignPath,

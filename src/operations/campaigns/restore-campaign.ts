@@ -1,4 +1,6 @@
 // Restore campaign: shows an archived campaign in lists again.
+import { recordChange } from '../../actions/audit/record-change.ts'
+import { toIso } from '../../core/time-value.ts'
 import { lockCampaigns, saveArchivedAt } from '../../store/campaigns/campaigns.ts'
 import { CampaignPath } from './campaign-body.ts'
 import { NoFields } from '../fields.ts'
@@ -14,7 +16,7 @@ export const restoreCampaign = defineOperation({
   group: 'Campaigns',
   method: 'PUT',
   url: '/core-services/v1/campaigns/:campaign_id/restore',
-  requires: 'reports',
+  requires: 'campaigns.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CampaignPath,
@@ -23,11 +25,15 @@ export const restoreCampaign = defineOperation({
   refusals: ['not_found'],
   successStatus: 204,
   output: null,
-  async handle({ workspace, path }, { database }) {
+  async handle(request, { database }) {
+    const { workspace, path } = request
     await database.write(async (store) => {
       await lockCampaigns(store, workspace.id)
-      const { number } = await requireCampaign(store, workspace, path.campaign_id)
+      const { number, id, name, archivedAt } = await requireCampaign(store, workspace, path.campaign_id)
+      if (archivedAt === null) return
       await saveArchivedAt(store, number, null)
+      const before = { archived_at: toIso(archivedAt) }
+      await recordChange(store, request, { kind: 'campaign', id, name, action: 'restore_campaign', before })
     })
   },
 })

@@ -1,10 +1,13 @@
 // Update campaign: changes the fields in the request. The pipeline backfills changed goals in the background.
 import { Type, type Static } from 'typebox'
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { setDelivery } from '../../actions/delivery/set-delivery.ts'
-import { findShownDelivery } from '../../actions/delivery/shown-deliveries.ts'
+import { findShownDelivery, type ShownDelivery } from '../../actions/delivery/shown-deliveries.ts'
+import type { ChangeContext } from '../../core/accounts/audit.ts'
 import { invalidRequest, type Fault } from '../../core/app-error.ts'
 import { isSameJson } from '../../core/campaigns/goal.ts'
 import { platformWarnings } from '../../core/campaigns/report-warnings.ts'
+import { changedAt, refuseIfChanged } from '../../core/changes/changed-at.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import {
   findCampaign,
@@ -39,6 +42,7 @@ import {
 } from './delivery-body.ts'
 import { startBackfill } from './change-goals.ts'
 import { NoFields, Strict } from '../fields.ts'
+import { IfUpdatedAt, seenFaults, toSeenAt } from '../if-updated-at.ts'
 import { defineOperation } from '../operation.ts'
 import { WarningsOutput, withWarnings } from '../warnings.ts'
 import { refuseTooManyGoals, toGoalsBytes } from './refuse-too-many-goals.ts'
@@ -52,6 +56,7 @@ const Changes = Strict({
   conversion_goals: Type.Optional(ConversionGoals),
   delivery: Type.Optional(DeliveryInput),
   updated_by: Type.Optional(PersonName),
+  if_updated_at: Type.Optional(IfUpdatedAt),
 })
 
 type Changes = Static<typeof Changes>
@@ -68,7 +73,7 @@ export const updateCampaign = defineOperation({
   group: 'Campaigns',
   method: 'PATCH',
   url: '/core-services/v1/campaigns/:campaign_id',
-  requires: 'reports',
+  requires: 'campaigns.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CampaignPath,
@@ -80,7 +85,7 @@ export const updateCampaign = defineOperation({
     updated_by: 'ben@example.com',
   },
   faults: ({ workspace, body }) => {
-    return [...emptyFaults(body), ...campaignFaults(body), ...sentDeliveryFaults(body, workspace)]
+    return [...emptyFaults(body), ...seenFaults(body), ...campaignFaults(body), ...sentDeliveryFaults(body, workspace)]
   },
   async storedFaults({ workspace, path, body }, store) {
     const id = path.campaign_id
@@ -92,7 +97,8 @@ export const updateCampaign = defineOperation({
   successStatus: 200,
   output: Type.Object({ ...CampaignOutput.properties, warnings: WarningsOutput }),
   // One change at a time for each workspace, so that only the first of many changes counts the users.
-  handle({ workspace, path, body, now }, parts) {
+  handle(request, parts) {
+    const { workspace, path, body, now } = request
     const { database, queue } = parts
     const work = async () => {
       // Counted before the transaction, because other writers wait for that.
@@ -100,12 +106,19 @@ export const updateCampaign = defineOperation({
       const changed = await database.write(async (store) => {
         await lockCampaigns(store, workspace.id)
         const before = await requireCampaign(store, workspace, path.campaign_id)
+        refuseIfChanged(before, toSeenAt(body.if_updated_at))
         const after = toChanged(before, body, now)
+        const shownBefore = body.delivery && (await findShownDelivery(store, before.number))
         await changeDelivery(store, after, body)
-        const { campaign, backfill } = await change(store, before, after, allUsers)
+        const { campaign, backfill } = await change(store, before, after, { allUsers, now })
         await saveCampaign(store, campaign)
-        const delivery = toDeliveryMembers(await findShownDelivery(store, campaign.number), workspace.timezone)
-        return toCampaignBody(campaign, backfill, delivery)
+        const shown = await findShownDelivery(store, campaign.number)
+        const states = {
+          before: { ...before, shown: body.delivery ? shownBefore : shown },
+          after: { ...campaign, shown },
+        }
+        await record(store, request, states)
+        return toCampaignBody(campaign, backfill, toDeliveryMembers(shown, workspace.timezone))
       })
       return { ...changed, ...withWarnings(parts, 'update_campaign', platformWarnings(body.platforms ?? [])) }
     }
@@ -144,9 +157,24 @@ function toChanged(campaign: StoredCampaign, changes: Changes, now: number): Sto
     platforms: platforms ? toPlatforms(platforms) : campaign.platforms,
     goals: goals ? toGoals(goals) : campaign.goals,
     updatedBy: changes.updated_by ?? null,
-    // Queued requests may run in another order than they were received.
-    updatedAt: Math.max(now, campaign.updatedAt),
+    updatedAt: changedAt(campaign, now),
   }
+}
+
+/** A campaign, with its delivery if it has one. */
+type CampaignState = StoredCampaign & { readonly shown: ShownDelivery | undefined }
+
+function record(
+  store: Store,
+  by: ChangeContext & { readonly workspace: Workspace },
+  { before, after }: { readonly before: CampaignState; readonly after: CampaignState },
+): Promise<void> {
+  const [earlier, later] = [before, after].map((state) => {
+    return toCampaignBody(state, undefined, toDeliveryMembers(state.shown, by.workspace.timezone))
+  })
+  const { id, name } = after
+  const change = { kind: 'campaign', id, name, action: 'update_campaign', before: earlier, after: later } as const
+  return recordChange(store, by, change)
 }
 
 /** Throws AppError `invalid_request` if a campaign with delivery would have other platforms, and the errors of `setDelivery`. */
@@ -162,14 +190,14 @@ async function change(
   store: Store,
   before: StoredCampaign,
   after: StoredCampaign,
-  allUsers: number,
+  { allUsers, now }: { readonly allUsers: number; readonly now: number },
 ): Promise<{ readonly campaign: StoredCampaign; readonly backfill: GoalBackfill | undefined }> {
   // The same goals in another order are a change.
   if (isSameJson(before.goals, after.goals)) {
     return { campaign: after, backfill: await findGoalBackfill(store, after.workspaceId) }
   }
   await refuseMoreGoals(store, before, after)
-  const backfill = await startBackfill(store, { before, goals: after.goals, allUsers, now: after.updatedAt })
+  const backfill = await startBackfill(store, { before, goals: after.goals, allUsers, now })
   return { campaign: { ...after, pendingGeneration: backfill.generation }, backfill }
 }
 

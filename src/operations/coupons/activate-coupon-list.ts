@@ -4,6 +4,7 @@ import { lockCouponLists, saveCouponList } from '../../store/coupons/coupon-list
 import { CouponListPath, ExpiryDate } from './coupon-list-body.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
+import { recordListChange } from './record-list-change.ts'
 import { requireCouponList } from '../../actions/require-coupon-list.ts'
 
 export const activateCouponList = defineOperation({
@@ -15,7 +16,7 @@ export const activateCouponList = defineOperation({
   group: 'Coupon lists',
   method: 'PUT',
   url: '/v1/coupon-list/:coupon_list_id/activate',
-  requires: 'reports',
+  requires: 'coupons.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CouponListPath,
@@ -26,11 +27,14 @@ export const activateCouponList = defineOperation({
   refusals: ['not_found'],
   successStatus: 204,
   output: null,
-  async handle({ workspace, path, body, now }, { database }) {
+  async handle(request, { database }) {
+    const { workspace, path, body, now } = request
     await database.write(async (store) => {
       await lockCouponLists(store)
       const list = await requireCouponList(store, workspace, path.coupon_list_id)
-      await saveCouponList(store, toActiveList(list, body.expires_at, now))
+      const changed = toActiveList(list, body.expires_at, now)
+      await saveCouponList(store, changed)
+      await recordListChange(store, request, { action: 'activate_coupon_list', before: list, after: changed })
     })
   },
 })

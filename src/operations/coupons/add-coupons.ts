@@ -1,6 +1,7 @@
 // Add coupons: adds codes to a list, from a stream of CSV or from JSON. Adds all of them or none.
 import type { Hash } from 'node:crypto'
 import { Type } from 'typebox'
+import { toActorName } from '../../core/accounts/credential.ts'
 import { AppError, invalidRequest, type Fault } from '../../core/app-error.ts'
 import { CouponCsv, INVALID_CODES_NAMED_MAX } from '../../core/coupons/coupon-csv.ts'
 import { couponCodeProblem, toCouponCode } from '../../core/coupons/coupon-list.ts'
@@ -30,7 +31,7 @@ export const addCoupons = defineOperation({
   group: 'Coupon lists',
   method: 'POST',
   url: '/v1/coupon-list/:coupon_list_id/coupons',
-  requires: 'reports',
+  requires: 'coupons.write',
   takesAppKey: true,
   takesIdempotencyKey: true,
   limits: ['management_per_minute'],
@@ -62,15 +63,16 @@ export const addCoupons = defineOperation({
     header: Nullable(Type.String({ description: 'The header of the file, which was not added.' })),
   }),
   async handle(request, parts) {
-    const { workspace, path, body, upload, bodyBytes } = request
-    const target = { workspace, listId: path.coupon_list_id }
+    const { workspace, credential, path, body, upload, bodyBytes } = request
+    const by = toActorName(credential)
+    const target = { workspace, listId: path.coupon_list_id, by: request }
     if (!upload) {
       const hash = startRequestHash('add_coupons', [path, 'json']).update(bodyBytes)
-      const source = { ...fromJson(body.coupons), request: toRepeatable(request, hash) }
+      const source = { ...fromJson(body.coupons), request: toRepeatable(request, hash), by }
       return answerAsFirst(request, await uploadCoupons(target, source, parts))
     }
     const hash = startRequestHash('add_coupons', [path, 'csv'])
-    const source = { ...fromCsv(hashed(upload, hash)), request: toRepeatable(request, hash) }
+    const source = { ...fromCsv(hashed(upload, hash)), request: toRepeatable(request, hash), by }
     const work = () => uploadCoupons(target, source, parts)
     return answerAsFirst(request, await parts.uploadSlots.run(workspace.id, work))
   },

@@ -4,6 +4,7 @@ import { lockCouponLists, saveCouponList } from '../../store/coupons/coupon-list
 import { CouponListPath } from './coupon-list-body.ts'
 import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
+import { recordListChange } from './record-list-change.ts'
 import { requireCouponList } from '../../actions/require-coupon-list.ts'
 
 export const archiveCouponList = defineOperation({
@@ -13,7 +14,7 @@ export const archiveCouponList = defineOperation({
   group: 'Coupon lists',
   method: 'PUT',
   url: '/v1/coupon-list/:coupon_list_id/archive',
-  requires: 'reports',
+  requires: 'coupons.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CouponListPath,
@@ -22,11 +23,14 @@ export const archiveCouponList = defineOperation({
   refusals: ['not_found'],
   successStatus: 204,
   output: null,
-  async handle({ workspace, path, now }, { database }) {
+  async handle(request, { database }) {
+    const { workspace, path, now } = request
     await database.write(async (store) => {
       await lockCouponLists(store)
       const list = await requireCouponList(store, workspace, path.coupon_list_id)
-      await saveCouponList(store, toArchivedList(list, now))
+      const changed = toArchivedList(list, now)
+      await saveCouponList(store, changed)
+      await recordListChange(store, request, { action: 'archive_coupon_list', before: list, after: changed })
     })
   },
 })

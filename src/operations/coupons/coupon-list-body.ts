@@ -18,10 +18,10 @@ const NAME_LENGTH_MAX = 256
 const SUBSCRIBERS_MAX = 100
 const DAYS_BEFORE_MAX = 3_650
 const THRESHOLD_COUNT_MAX = 1_000_000_000
-const PATH_ID_LENGTH_MAX = 256
+export const COUPON_LIST_ID_LENGTH_MAX = 256
 
 export const CouponListPath = Strict({
-  coupon_list_id: Text(1, PATH_ID_LENGTH_MAX, 'The coupon list id.'),
+  coupon_list_id: Text(1, COUPON_LIST_ID_LENGTH_MAX, 'The coupon list id.'),
 })
 
 export const CouponListName = Text(1, NAME_LENGTH_MAX, 'Name of the list, unique in the workspace.')

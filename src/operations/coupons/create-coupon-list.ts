@@ -1,6 +1,7 @@
 // Create coupon list: stores a list without codes. "Add coupons" fills it.
 import { Type } from 'typebox'
 import { v7 as newCouponListId } from 'uuid'
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { AppError } from '../../core/app-error.ts'
 import { calendarDate, expiryFaults, LABEL_LENGTH_MAX, labelProblem } from '../../core/coupons/coupon-list.ts'
 import {
@@ -40,7 +41,7 @@ export const createCouponList = defineOperation({
   group: 'Coupon lists',
   method: 'POST',
   url: '/v1/coupon-list',
-  requires: 'reports',
+  requires: 'coupons.write',
   takesAppKey: true,
   takesIdempotencyKey: true,
   limits: ['management_per_minute'],
@@ -93,7 +94,10 @@ export const createCouponList = defineOperation({
       async create(store) {
         await refuseTakenNames(store, workspace, { name, label })
         await refuseTooMany(store, made)
-        return toCouponListBody(await addCouponList(store, made), calendarDate(workspace.timezone, now))
+        const after = toCouponListBody(await addCouponList(store, made), calendarDate(workspace.timezone, now))
+        const { id } = made
+        await recordChange(store, request, { kind: 'coupon_list', id, name, action: 'create_coupon_list', after })
+        return after
       },
     })
   },

@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { AppError, type Fault } from '../../core/app-error.ts'
 import { toCouponCode } from '../../core/coupons/coupon-list.ts'
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { deleteFreeCoupons, type KeptCode } from '../../actions/coupons/delete-free-coupons.ts'
 import { uploadInProgress } from '../../actions/coupon-upload.ts'
 import { requireCouponList } from '../../actions/require-coupon-list.ts'
@@ -34,7 +35,7 @@ export const deleteCoupons = defineOperation({
   group: 'Coupon lists',
   method: 'DELETE',
   url: '/v1/coupon-list/:coupon_list_id/coupons',
-  requires: 'reports',
+  requires: 'coupons.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CouponListPath,
@@ -72,7 +73,7 @@ interface Deleted {
   readonly not_deleted_count: number
 }
 
-type Request = OperationRequest<{ readonly coupon_list_id: string }, object, unknown>
+type Request = OperationRequest<{ readonly coupon_list_id: string }, object, { readonly upload?: string }>
 
 class Deletion {
   readonly #request: Request
@@ -111,6 +112,13 @@ class Deletion {
     }
   }
 
+  /** A request that deletes many codes has an entry for each transaction. */
+  async #record(store: Store, { id, name, totalCoupons }: StoredCouponList, deleted: number): Promise<void> {
+    const before = { total_coupons: totalCoupons }
+    const after = { total_coupons: totalCoupons - deleted, ...(deleted > 0 && { upload: this.#request.body.upload }) }
+    await recordChange(store, this.#request, { kind: 'coupon_list', id, name, action: 'delete_coupons', before, after })
+  }
+
   /** Runs one transaction: finds codes of the list, and deletes those that nobody has. */
   async #step(find: (store: Store, list: StoredCouponList) => Promise<StoredCode[]>): Promise<Step> {
     const { workspace, path } = this.#request
@@ -124,7 +132,9 @@ class Deletion {
       if (open && isRunning(open, clock())) throw uploadInProgress()
       await lockCouponListRows(store, [list.number])
       const codes = await find(store, list)
-      return { codes, kept: await deleteFreeCoupons(store, { listNumber: list.number, codes, now: clock() }) }
+      const kept = await deleteFreeCoupons(store, { listNumber: list.number, codes, now: clock() })
+      await this.#record(store, list, codes.length - kept.length)
+      return { codes, kept }
     })
   }
 }

@@ -14,7 +14,7 @@ export const fetchCouponList = defineOperation({
   group: 'Coupon lists',
   method: 'GET',
   url: '/v1/coupon-list/:coupon_list_id',
-  requires: 'reports',
+  requires: 'coupons.read',
   takesAppKey: true,
   limits: ['fetch_coupon_lists_per_day'],
   path: CouponListPath,

@@ -37,7 +37,7 @@ export const listCoupons = defineOperation({
   group: 'Coupon lists',
   method: 'GET',
   url: '/v1/coupon-list/:coupon_list_id/coupons',
-  requires: 'reports',
+  requires: 'coupons.codes',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CouponListPath,

@@ -1,7 +1,8 @@
 // Update coupon list: changes the fields in the request. The label never changes, because messages refer to the list by it.
 import { Type, type Static } from 'typebox'
 import { AppError } from '../../core/app-error.ts'
-import { calendarDate, changedAt, expiryFaults, type CouponList } from '../../core/coupons/coupon-list.ts'
+import { changedAt, refuseIfChanged } from '../../core/changes/changed-at.ts'
+import { calendarDate, expiryFaults, type CouponList } from '../../core/coupons/coupon-list.ts'
 import { lockCouponLists, measureCouponLists, saveCouponList } from '../../store/coupons/coupon-lists.ts'
 import type { Store } from '../../store/store.ts'
 import {
@@ -13,13 +14,16 @@ import {
   subscriberFaults,
   Subscribers,
   toAlertConditions,
-  toCouponListBody,
 } from './coupon-list-body.ts'
+import { recordListChange } from './record-list-change.ts'
 import { NoFields } from '../fields.ts'
+import { changeFaults, IfUpdatedAt, toSeenAt } from '../if-updated-at.ts'
 import { defineOperation } from '../operation.ts'
 import { refuseTakenNames } from './refuse-taken-names.ts'
 import { refuseTooManySubscribers, toSubscribersBytes } from './refuse-too-many-subscribers.ts'
 import { requireCouponList } from '../../actions/require-coupon-list.ts'
+
+const CHANGEABLE = ['name', 'expires_at', 'email_alert_subscribers', 'alert_conditions'] as const
 
 const Changes = Type.Object(
   {
@@ -27,6 +31,7 @@ const Changes = Type.Object(
     expires_at: Type.Optional(ExpiryDate),
     email_alert_subscribers: Type.Optional(Subscribers),
     alert_conditions: Type.Optional(AlertConditionsInput),
+    if_updated_at: Type.Optional(IfUpdatedAt),
   },
   { additionalProperties: false, minProperties: 1 },
 )
@@ -41,7 +46,7 @@ export const updateCouponList = defineOperation({
   group: 'Coupon lists',
   method: 'PATCH',
   url: '/v1/coupon-list/:coupon_list_id',
-  requires: 'reports',
+  requires: 'coupons.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CouponListPath,
@@ -50,6 +55,7 @@ export const updateCouponList = defineOperation({
   example: { expires_at: '2030-09-30', alert_conditions: { expiry_alert: { alert: true, days_before: 7 } } },
   faults({ workspace, body, now }) {
     return [
+      ...changeFaults(body, CHANGEABLE),
       ...expiryFaults(body?.expires_at, calendarDate(workspace.timezone, now)),
       ...subscriberFaults(body?.email_alert_subscribers),
     ]
@@ -57,18 +63,19 @@ export const updateCouponList = defineOperation({
   refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: CouponListOutput,
-  async handle({ workspace, path, body, now }, { database }) {
-    const changed = await database.write(async (store) => {
+  handle(request, { database }) {
+    const { workspace, path, body, now } = request
+    return database.write(async (store) => {
       await lockCouponLists(store)
       const list = await requireCouponList(store, workspace, path.coupon_list_id)
+      refuseIfChanged(list, toSeenAt(body.if_updated_at))
       if (list.archivedAt !== null && body.expires_at !== undefined) throw archived()
       if (body.name !== list.name) await refuseTakenNames(store, workspace, { name: body.name })
       const changed = toChanged(list, body, now)
       await refuseMoreSubscribers(store, list, changed)
       await saveCouponList(store, changed)
-      return changed
+      return recordListChange(store, request, { action: 'update_coupon_list', before: list, after: changed })
     })
-    return toCouponListBody(changed, calendarDate(workspace.timezone, now))
   },
 })
 

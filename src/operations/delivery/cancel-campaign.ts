@@ -10,5 +10,5 @@ export const cancelCampaign = defineStateChange({
     'everybody who was not sent to yet is removed with `user_removed_due_to_cancelled`. Cancelling it again changes ' +
     'nothing. Needs no body.',
   verb: 'cancel',
-  change: (key, _request, { database }) => cancelByKey(database, key),
+  change: (key, request, { database }) => cancelByKey(database, key, request),
 })

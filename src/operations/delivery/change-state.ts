@@ -8,19 +8,19 @@ import { defineOperation, type Operation, type OperationRequest, type Parts } fr
 type Request = OperationRequest<Static<typeof CampaignPath>, object, unknown>
 
 /** What distinguishes one of these operations from the others. */
-interface StateChange extends Pick<Operation, 'name' | 'summary' | 'description'> {
+interface StateChange<Verb extends string> extends Pick<Operation, 'name' | 'summary' | 'description'> {
   /** The last part of the URL. */
-  readonly verb: string
+  readonly verb: Verb
   readonly change: (key: CampaignKey, request: Request, parts: Parts) => Promise<void>
 }
 
-export function defineStateChange({ verb, change, ...named }: StateChange): Operation {
+export function defineStateChange<const Verb extends string>({ verb, change, ...named }: StateChange<Verb>) {
   return defineOperation({
     ...named,
     group: 'Campaigns',
     method: 'PUT',
-    url: `/core-services/v1/campaigns/:campaign_id/${verb}`,
-    requires: 'reports',
+    url: `/core-services/v1/campaigns/:campaign_id/${verb}` as const,
+    requires: 'campaigns.write',
     takesAppKey: true,
     limits: ['management_per_minute'],
     path: CampaignPath,

@@ -24,7 +24,7 @@ export const decideInDoubt = defineOperation({
   group: 'Campaigns',
   method: 'POST',
   url: '/core-services/v1/campaigns/:campaign_id/in-doubt',
-  requires: 'reports',
+  requires: 'campaigns.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CampaignPath,
@@ -39,15 +39,17 @@ export const decideInDoubt = defineOperation({
   refusals: ['not_found', 'conflict'],
   successStatus: 204,
   output: null,
-  async handle({ workspace, path, body, now }, { database, log, receiptClock, appliedEntries }) {
+  async handle(request, { database, log, receiptClock, appliedEntries }) {
+    const { workspace, path, body } = request
     const key = { workspaceId: workspace.id, campaignId: path.campaign_id }
     const { campaign } = await requireDelivery(database, key)
     const run = await findRunOf(database, campaign.number)
     const numbers = body.message_ids && toNumbers(body.message_ids, run)
     if (!run) return
-    if (body.action === 'send_again') return sendAgain(database, run, { numbers })
+    const decision = { numbers, campaign, by: request }
+    if (body.action === 'send_again') return sendAgain(database, run, decision)
     const untilApplied = () => appliedEntries.wait()
-    return giveUp({ database, log, receiptClock, untilApplied }, run, { numbers, now })
+    return giveUp({ database, log, receiptClock, untilApplied }, run, decision)
   },
 })
 

@@ -22,7 +22,7 @@ export const estimateCampaign = defineOperation({
   method: 'POST',
   isReadOnly: true,
   url: '/core-services/v1/campaigns/:campaign_id/estimate',
-  requires: 'reports',
+  requires: 'campaigns.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CampaignPath,

@@ -21,7 +21,7 @@ export const listRuns = defineOperation({
   group: 'Campaigns',
   method: 'GET',
   url: '/core-services/v1/campaigns/:campaign_id/runs',
-  requires: 'reports',
+  requires: 'campaigns.read',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CampaignPath,

@@ -9,5 +9,5 @@ export const pauseCampaign = defineStateChange({
     'Pauses a running campaign: no further message is begun, and those on a connection end. Pausing it again changes ' +
     'nothing; in any other state the response is 409. Needs no body.',
   verb: 'pause',
-  change: (key, { now }, { database }) => pauseByKey(database, key, now),
+  change: (key, request, { database }) => pauseByKey(database, key, request),
 })

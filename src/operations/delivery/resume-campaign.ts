@@ -9,5 +9,5 @@ export const resumeCampaign = defineStateChange({
     'Ends a pause, whoever or whatever caused it, and starts a campaign that is `overdue`. Resuming a running campaign ' +
     'changes nothing; in any other state the response is 409. Needs no body.',
   verb: 'resume',
-  change: (key, _request, { database }) => resumeByKey(database, key),
+  change: (key, request, { database }) => resumeByKey(database, key, request),
 })

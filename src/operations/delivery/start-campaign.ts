@@ -1,6 +1,7 @@
 // Start campaign: begins to send it, or schedules it.
 import { startByKey } from '../../delivery/start/start-campaign.ts'
 import { defineStateChange } from './change-state.ts'
+import { toStartSurroundings } from './start-surroundings.ts'
 
 export const startCampaign = defineStateChange({
   name: 'start_campaign',
@@ -12,18 +13,12 @@ export const startCampaign = defineStateChange({
     'again changes nothing; in any other state the response is 409. Get campaign shows `warnings`, such as links ' +
     'without https. Needs no body.',
   verb: 'start',
-  async change(key, { workspace, now }, { database, delivery, emailVault, secretVault, countWarning, queue }) {
-    const { publicUrl, attachmentHosts } = delivery
-    const surroundings = {
-      workspace,
-      now,
-      publicUrl,
-      hasEmailVault: emailVault !== undefined,
-      secretVault,
-      attachmentHosts,
-    }
+  async change(key, request, parts) {
+    const { database, countWarning, queue } = parts
+    const { workspace } = request
+    const surroundings = toStartSurroundings(request, parts)
     // The content of templates may have megabytes, so each workspace checks one campaign at a time.
-    const work = () => startByKey(database, key, surroundings)
+    const work = () => startByKey(database, key, { ...surroundings, by: request })
     const warnings = await queue.run(`starts ${workspace.id}`, work, workspace.limits.management_per_minute)
     for (const { kind } of warnings) countWarning('start_campaign', kind)
   },

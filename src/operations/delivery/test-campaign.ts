@@ -24,7 +24,7 @@ export const testCampaign = defineOperation({
   group: 'Campaigns',
   method: 'POST',
   url: '/core-services/v1/campaigns/:campaign_id/test',
-  requires: 'reports',
+  requires: 'campaigns.write',
   takesAppKey: true,
   limits: ['campaign_tests_per_minute'],
   path: CampaignPath,

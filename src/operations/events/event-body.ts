@@ -17,6 +17,16 @@ export const EventItem = Type.Object({
   received_at: IsoTime,
 })
 
+/** An event among those of many users. */
+export const OwnedEventItem = {
+  customer_id: Nullable(Type.String({ description: 'Null if the user is known only by other identifiers.' })),
+  ...EventItem.properties,
+}
+
+export function writeOwnedEvent(customerId: string | null, event: StoredEvent): string {
+  return `{"customer_id":${JSON.stringify(customerId)},${writeEvent(event).slice(1)}`
+}
+
 /** The event as JSON. Its attributes are JSON already, and are not parsed. */
 export function writeEvent(event: StoredEvent): string {
   const before = JSON.stringify({ event_id: toEventId(event.id, event.givenId), action: event.action })

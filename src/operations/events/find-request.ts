@@ -34,7 +34,7 @@ export const findRequest = defineOperation({
   group: 'Events and users',
   method: 'GET',
   url: '/v1/event/:Workspace_ID/requests/:request_id',
-  requires: 'either',
+  requires: 'requests.read',
   takesAppKey: false,
   limits: ['management_per_minute'],
   path: Strict({

@@ -32,7 +32,7 @@ export const listUserEvents = defineOperation({
   group: 'Events and users',
   method: 'GET',
   url: '/v1/event/:Workspace_ID',
-  requires: 'data',
+  requires: 'users.read',
   takesAppKey: false,
   limits: ['management_per_minute'],
   path: WorkspacePath,

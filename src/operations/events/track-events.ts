@@ -68,7 +68,7 @@ export const trackEvents = defineOperation({
   isFrequent: true,
   url: '/v1/event/:Workspace_ID',
   otherUrls: ['/v1/event/:Workspace_ID/:project_code'],
-  requires: 'data',
+  requires: 'events.write',
   takesAppKey: false,
   takesIdempotencyKey: true,
   takesForwardedFor: true,

@@ -27,7 +27,7 @@ export const exportPreferenceChanges = defineOperation({
   group: 'Preferences',
   method: 'GET',
   url: '/v1.0/opt-in-management/user-preferences/export',
-  requires: 'data',
+  requires: 'users.read',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

@@ -27,7 +27,7 @@ export const exportUsers = defineOperation({
   group: 'Events and users',
   method: 'GET',
   url: '/v1/customer/:Workspace_ID/export',
-  requires: 'data',
+  requires: 'users.read',
   takesAppKey: false,
   limits: ['management_per_minute'],
   path: WorkspacePath,

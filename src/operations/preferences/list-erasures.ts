@@ -18,7 +18,7 @@ export const listErasures = defineOperation({
   group: 'Events and users',
   method: 'GET',
   url: '/v1/customer/:Workspace_ID/erasures',
-  requires: 'data',
+  requires: 'users.read',
   takesAppKey: false,
   limits: ['management_per_minute'],
   path: WorkspacePath,

@@ -29,7 +29,7 @@ export const listPreferenceChanges = defineOperation({
   group: 'Preferences',
   method: 'GET',
   url: '/v1.0/opt-in-management/user-preferences/history',
-  requires: 'data',
+  requires: 'users.read',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

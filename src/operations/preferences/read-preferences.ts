@@ -46,7 +46,7 @@ export const readPreferences = defineOperation({
   group: 'Preferences',
   method: 'GET',
   url: '/v1.0/opt-in-management/user-preferences',
-  requires: 'data',
+  requires: 'users.read',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

@@ -2,12 +2,12 @@
 import { Type, type Static } from 'typebox'
 import { AppError, DETAILS_MAX, NO_WARNINGS, type Fault, type Warning } from '../../core/app-error.ts'
 import { changeOptOut, NO_OPT_OUT, refusesAnything } from '../../core/users/address-opt-out.ts'
-import { tileOf } from '../../core/accounts/credential.ts'
+import { toActorName } from '../../core/accounts/credential.ts'
 import { memberPath } from '../../core/field-path.ts'
 import {
   changePreference,
   OPT_IN_STATUSES,
-  recordChange,
+  recordPreferenceChange,
   toOptInStatus,
   type PreferenceChange,
   type PreferenceRequest,
@@ -77,7 +77,7 @@ export const updatePreferences = defineOperation({
   group: 'Preferences',
   method: 'PUT',
   url: '/v1.0/opt-in-management/user-preferences',
-  requires: 'data',
+  requires: 'users.write',
   takesAppKey: true,
   limits: ['update_preferences_per_minute', 'update_preferences_per_day'],
   path: NoFields,
@@ -218,9 +218,13 @@ async function change(store: Store, users: readonly NamedPreference[], request: 
   const wanted = toPreferenceRequest(request.body.user_preferences)
   // Read from the store, because the cached settings may lack a new category that the user has just accepted.
   const activeCategories = await findCategories(store, workspace.id)
-  const origin: Pick<PreferenceChange, 'by' | 'ip'> = { by: `key:${tileOf(credential)}`, ip: callerAddress }
+  const origin: Pick<PreferenceChange, 'by' | 'ip'> = { by: toActorName(credential), ip: callerAddress }
   const recorded = users.map((before) => {
-    return recordChange(before, changePreference(before.preference, wanted, { activeCategories, now }), origin)
+    return recordPreferenceChange(
+      before,
+      changePreference(before.preference, wanted, { activeCategories, now }),
+      origin,
+    )
   })
   const preferences = recorded.map(({ current }) => current)
   const changes = recorded.map(({ change }) => change)

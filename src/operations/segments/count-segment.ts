@@ -23,7 +23,7 @@ export const countSegment = defineOperation({
   method: 'POST',
   isReadOnly: true,
   url: '/core-services/v1/segments/count',
-  requires: 'reports',
+  requires: 'segments.read',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

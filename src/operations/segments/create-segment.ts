@@ -1,5 +1,6 @@
 // Create segment: stores a named condition on users.
 import { v7 as newSegmentId } from 'uuid'
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { AppError } from '../../core/app-error.ts'
 import { addSegment, countSegments, lockSegments, SEGMENTS_MAX } from '../../store/segments/segments.ts'
 import type { Store } from '../../store/store.ts'
@@ -29,7 +30,7 @@ export const createSegment = defineOperation({
   group: 'Segments',
   method: 'POST',
   url: '/core-services/v1/segments',
-  requires: 'reports',
+  requires: 'segments.write',
   takesAppKey: true,
   takesIdempotencyKey: true,
   limits: ['management_per_minute'],
@@ -61,7 +62,10 @@ export const createSegment = defineOperation({
         await requireCondition(store, workspace, made.condition)
         await refuseTooMany(store, workspace.id)
         await addSegment(store, made)
-        return toSegmentBody(made)
+        const after = toSegmentBody(made)
+        const { id, name } = made
+        await recordChange(store, request, { kind: 'segment', id, name, action: 'create_segment', after })
+        return after
       },
     })
   },

@@ -28,7 +28,7 @@ export const explainSegment = defineOperation({
   method: 'POST',
   isReadOnly: true,
   url: '/core-services/v1/segments/explain',
-  requires: 'reports',
+  requires: 'segments.read',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

@@ -11,7 +11,7 @@ export const getSegment = defineOperation({
   group: 'Segments',
   method: 'GET',
   url: '/core-services/v1/segments/:segment_id',
-  requires: 'reports',
+  requires: 'segments.read',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: SegmentPath,

@@ -1,6 +1,7 @@
 // List segments: returns a page, newest first. Pages neither overlap nor skip.
 import { Type } from 'typebox'
 import { invalidRequest, type Fault } from '../../core/app-error.ts'
+import { NAME_LENGTH_MAX } from '../../core/attributes.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { findSegment, listSegmentsOf } from '../../store/segments/segments.ts'
 import type { Store } from '../../store/store.ts'
@@ -16,17 +17,20 @@ export const listSegments = defineOperation({
   name: 'list_segments',
   summary: 'List segments',
   description:
-    'Returns the segments of the workspace, newest first. Send the `next_before` of a page as `before` to get the next ' +
+    'Returns the segments of the workspace, newest first; with `search`, those whose names contain the text. Send the `next_before` of a page as `before` to get the next ' +
     'page. It is null on the last page. If its segment has been deleted meanwhile, the response is 400: start again ' +
     'from the first page.',
   group: 'Segments',
   method: 'GET',
   url: '/core-services/v1/segments',
-  requires: 'reports',
+  requires: 'segments.read',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,
   query: Strict({
+    search: Type.Optional(
+      Text(1, NAME_LENGTH_MAX, 'A part of the name. The case of ASCII letters makes no difference.'),
+    ),
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT, description: 'Segments per page.' }),
     ),
@@ -51,10 +55,10 @@ export const listSegments = defineOperation({
   // A page with large conditions takes megabytes of memory, so each workspace gets one page at a time.
   handle({ workspace, query }, { database, queue }) {
     const work = async () => {
-      const { limit = LIMIT_DEFAULT } = query
+      const { limit = LIMIT_DEFAULT, search } = query
       const before = await findBefore(database, workspace, query.before)
       // One more than requested shows whether another page follows.
-      const segments = await listSegmentsOf(database, workspace.id, { before, max: limit + 1 })
+      const segments = await listSegmentsOf(database, workspace.id, { search, before, max: limit + 1 })
       const data = segments.slice(0, limit).map(toSegmentBody)
       return { data, next_before: segments.length > limit ? (data.at(-1)?.segment_id ?? null) : null }
     }

@@ -18,7 +18,7 @@ export const checkSender = defineOperation({
   method: 'POST',
   isReadOnly: true,
   url: '/core-services/v1/senders/:sender_id/check',
-  requires: 'reports',
+  requires: 'senders.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: SenderPath,

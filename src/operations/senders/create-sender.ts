@@ -1,4 +1,5 @@
 // Create sender: stores from whom messages come, and through which SMTP server they go. Secrets are encrypted, and never answered.
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { givenFaults, senderWarnings, wholeFaults } from '../../actions/senders/sender-faults.ts'
 import { storeNewSender } from '../../actions/senders/store-sender.ts'
 import { rulesOf } from '../../actions/senders/sender-rules.ts'
@@ -19,7 +20,7 @@ export const createSender = defineOperation({
   group: 'Senders',
   method: 'POST',
   url: '/core-services/v1/senders',
-  requires: 'reports',
+  requires: 'senders.write',
   takesAppKey: true,
   takesIdempotencyKey: true,
   limits: ['management_per_minute'],
@@ -48,7 +49,10 @@ export const createSender = defineOperation({
       lock: lockSenders,
       async create(store) {
         const sender = await storeNewSender(store, toSenderChanges(body), writing)
-        return { ...toSenderBody(sender), ...withWarnings(parts, 'create_sender', senderWarnings(sender)) }
+        const after = toSenderBody(sender)
+        const { id, name } = sender
+        await recordChange(store, request, { kind: 'sender', id, name, action: 'create_sender', after })
+        return { ...after, ...withWarnings(parts, 'create_sender', senderWarnings(sender)) }
       },
     })
   },

@@ -1,4 +1,5 @@
 // Delete sender: removes a sender and its secrets for good, unless something may still be sent through it.
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { AppError } from '../../core/app-error.ts'
 import { STARTED_STATES } from '../../core/delivery/delivery-changes.ts'
 import { requireSender } from '../../actions/senders/store-sender.ts'
@@ -9,7 +10,7 @@ import type { Store } from '../../store/store.ts'
 import { findWorkspace, lockWorkspaces } from '../../store/workspaces/workspaces.ts'
 import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
-import { SenderPath } from './sender-body.ts'
+import { SenderPath, toSenderBody } from './sender-body.ts'
 
 /** The most campaigns that a refusal names. */
 const CAMPAIGNS_NAMED_MAX = 10
@@ -24,7 +25,7 @@ export const deleteSender = defineOperation({
   group: 'Senders',
   method: 'DELETE',
   url: '/core-services/v1/senders/:sender_id',
-  requires: 'reports',
+  requires: 'senders.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: SenderPath,
@@ -33,7 +34,8 @@ export const deleteSender = defineOperation({
   refusals: ['not_found', 'conflict'],
   successStatus: 204,
   output: null,
-  async handle({ workspace, path, now }, { database }) {
+  async handle(request, { database }) {
+    const { workspace, path, now } = request
     await database.write(async (store) => {
       // In this order, as `workspace set` takes them.
       await lockWorkspaces(store)
@@ -41,6 +43,9 @@ export const deleteSender = defineOperation({
       const sender = await requireSender(store, workspace.id, path.sender_id)
       await refuseIfUsed(store, sender)
       await removeSender(store, sender.number, now)
+      const { id, name } = sender
+      const before = toSenderBody(sender)
+      await recordChange(store, request, { kind: 'sender', id, name, action: 'delete_sender', before })
     })
   },
 })

@@ -11,7 +11,7 @@ export const getSender = defineOperation({
   group: 'Senders',
   method: 'GET',
   url: '/core-services/v1/senders/:sender_id',
-  requires: 'reports',
+  requires: 'senders.read',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: SenderPath,

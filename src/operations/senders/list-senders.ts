@@ -12,7 +12,7 @@ export const listSenders = defineOperation({
   group: 'Senders',
   method: 'GET',
   url: '/core-services/v1/senders',
-  requires: 'reports',
+  requires: 'senders.read',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

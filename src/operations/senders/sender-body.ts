@@ -7,6 +7,7 @@ import { toIso } from '../../core/time-value.ts'
 import type { SenderChanges } from '../../actions/senders/sender-changes.ts'
 import type { StoredSender } from '../../store/senders/senders.ts'
 import { Content, IsoTime, Nullable, NullableText, OneOf, Strict, Text } from '../fields.ts'
+import { IfUpdatedAt } from '../if-updated-at.ts'
 import type { Partially } from '../operation.ts'
 import { WarningsOutput } from '../warnings.ts'
 
@@ -79,20 +80,22 @@ export const SenderInput = Strict({
   ...optional,
 })
 
-export const SenderChangesInput = Type.Object(
-  {
-    name: Type.Optional(required.name),
-    from_email: Type.Optional(required.from_email),
-    from_name: Type.Optional(required.from_name),
-    smtp: Type.Optional(Type.Partial(SmtpInput, { additionalProperties: false })),
-    dkim: Type.Optional(
-      orNull(
-        Type.Partial(DkimInput, { additionalProperties: false }),
-        'The members to change. Null: Tidings does not sign any more.',
-      ),
+const changeable = {
+  name: Type.Optional(required.name),
+  from_email: Type.Optional(required.from_email),
+  from_name: Type.Optional(required.from_name),
+  smtp: Type.Optional(Type.Partial(SmtpInput, { additionalProperties: false })),
+  dkim: Type.Optional(
+    orNull(
+      Type.Partial(DkimInput, { additionalProperties: false }),
+      'The members to change. Null: Tidings does not sign any more.',
     ),
-    ...optional,
-  },
+  ),
+  ...optional,
+}
+export const CHANGEABLE_SENDER_MEMBERS = Object.keys(changeable)
+export const SenderChangesInput = Type.Object(
+  { ...changeable, if_updated_at: Type.Optional(IfUpdatedAt) },
   { additionalProperties: false, minProperties: 1 },
 )
 

@@ -12,8 +12,8 @@ import type {
 } from '../../core/statistics/campaign-counts.ts'
 
 /** Spelled as in the document. */
-const CAMPAIGN_CONTROL_REASON = 'user_removed_due_to_campaing_control_group'
-const GLOBAL_CONTROL_REASON = 'user_removed_due_to_global_control_group'
+export const CAMPAIGN_CONTROL_REASON = 'user_removed_due_to_campaing_control_group'
+export const GLOBAL_CONTROL_REASON = 'user_removed_due_to_global_control_group'
 
 const Count = (description?: string) => Type.Integer(description === undefined ? {} : { description })
 const Rate = (description: string) =>
@@ -27,7 +27,7 @@ const MapOf = <Schema extends TSchema>(schema: Schema, description?: string) =>
     ...(description && { description }),
   })
 
-const PerformanceStats = Type.Object(
+export const PerformanceStats = Type.Object(
   {
     attempted: Count(),
     sent: Count(),
@@ -69,7 +69,7 @@ const GoalStats = Type.Object({
   uplift_high: Type.Number({ description: 'Upper bound of the 95% confidence interval of the uplift.' }),
   uplift_significant: Type.Boolean({ description: 'Whether the confidence interval excludes 0.' }),
 })
-const GoalStatsByName = MapOf(GoalStats, 'By goal name. Includes every goal of the campaign.')
+export const GoalStatsByName = MapOf(GoalStats, 'By goal name. Includes every goal of the campaign.')
 
 const reachable = Count('Units. A unit is a user on a day of audience.')
 const DeliveryFunnel = Type.Object(
@@ -176,14 +176,14 @@ type ControlGroups = 'campaign_control_group' | 'global_control_group'
 
 function toVariation({ performance, goals, funnel, failures }: VariationCounts): Omit<VariationBody, ControlGroups> {
   return {
-    performance_stats: toPerformance(performance),
-    conversion_goal_stats: mapObject(goals, toGoal),
+    performance_stats: toPerformanceBody(performance),
+    conversion_goal_stats: toGoalsBody(goals),
     delivery_funnel: toFunnel(funnel),
     failure_breakdown: Object.fromEntries(failures),
   }
 }
 
-function toPerformance({
+export function toPerformanceBody({
   deliveryRate,
   sentRate,
   failureRate,
@@ -203,6 +203,10 @@ function toPerformance({
     complaint_rate: complaintRate,
     bounce_rate: bounceRate,
   }
+}
+
+export function toGoalsBody(goals: ReadonlyMap<string, GoalCounts>): Static<typeof GoalStatsByName> {
+  return Object.fromEntries([...goals].map(([name, goal]) => [name, toGoal(goal)]))
 }
 
 function toGoal({ conversions, cvr, uplift, low, high, isSignificant }: GoalCounts) {
@@ -225,12 +229,8 @@ function toFunnel(funnel: FunnelCounts) {
 
 function toControl({ goals, reachable: units }: ControlCounts, reason: string): Static<typeof ControlGroup> {
   return {
-    conversion_goal_stats: mapObject(goals, toGoal),
+    conversion_goal_stats: toGoalsBody(goals),
     delivery_funnel: { reachable_users_in_segment: units },
     failure_breakdown: units === 0 ? {} : { [reason]: units },
   }
-}
-
-function mapObject<Value, Result>(map: ReadonlyMap<string, Value>, toResult: (value: Value) => Result) {
-  return Object.fromEntries([...map].map(([key, value]) => [key, toResult(value)]))
 }

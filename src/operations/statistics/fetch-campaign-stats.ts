@@ -2,39 +2,25 @@
 // never facts.
 import { Type, type Static } from 'typebox'
 import type { Fault, Warning } from '../../core/app-error.ts'
-import { CampaignSeries, METRIC_TYPES } from '../../core/statistics/campaign-counts.ts'
-import { ANY_GROUP, ATTRIBUTION_TYPES, NO_GENERATION } from '../../core/statistics/cells.ts'
+import { CampaignSeries } from '../../core/statistics/campaign-counts.ts'
+import { ANY_GROUP, NO_GENERATION } from '../../core/statistics/cells.ts'
 import { ALL } from '../../core/statistics/grouping-sets.ts'
-import { fromCalendarDate } from '../../core/time-zone.ts'
 import { toIso } from '../../core/time-value.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { RESPONSE_BYTES_MAX } from '../response-memory.ts'
 import { CAMPAIGN_ID_LENGTH_MAX } from '../campaigns/campaign-body.ts'
 import { CampaignStatsOutput, writeCampaignStats, type CampaignStatsBody } from './campaign-stats-body.ts'
-import { IsoTime, NoFields, OneOf, Strict, Text } from '../fields.ts'
+import { IsoTime, NoFields, Strict, Text } from '../fields.ts'
 import { JsonText } from '../json-text.ts'
 import { defineOperation, type Parts } from '../operation.ts'
+import { QUESTION_FIELDS, rangeFaults, toRange } from './stats-question.ts'
 import { StatsReader } from './stats-reader.ts'
 import { WarningsOutput, withWarnings } from '../warnings.ts'
 
 const CAMPAIGNS_PER_PAGE_MAX = 10
-const RANGE_DAYS_MAX = 30
-const REQUEST_ID_LENGTH_MAX = 256
-
-const ATTRIBUTION_DESCRIPTION =
-  'When a goal event counts as a conversion. `VIEW_THROUGH`, `CLICK_THROUGH`: an impression, or a click, precedes it within ' +
-  "the goal's window. `IN_SESSION`: a click precedes it by at most 30 minutes. `TOTAL_CONVERSIONS`: among all campaigns with " +
-  'a goal that the event meets, this campaign had the last interaction. A click takes precedence over an impression, and an ' +
-  'impression over a sent message. `CLICK_CONVERSIONS`: the same, and the interaction is a click.'
-
-const Day = (description: string) => Type.String({ format: 'date', description })
 
 const StatsBody = Strict({
-  request_id: Text(1, REQUEST_ID_LENGTH_MAX, 'Your id for this call, returned as `response_id`.'),
-  start_date: Day("First day of the range, YYYY-MM-DD, in the workspace's time zone."),
-  end_date: Day(`Last day of the range, at most ${RANGE_DAYS_MAX} days after \`start_date\`.`),
-  attribution_type: OneOf(ATTRIBUTION_TYPES, ATTRIBUTION_DESCRIPTION),
-  metric_type: OneOf(METRIC_TYPES, 'Whether to count occurrences or distinct users.'),
+  ...QUESTION_FIELDS,
   campaign_ids: Type.Optional(
     Type.Array(Text(1, CAMPAIGN_ID_LENGTH_MAX), {
       minItems: 1,
@@ -103,7 +89,7 @@ export const fetchCampaignStats = defineOperation({
   method: 'POST',
   isReadOnly: true,
   url: '/core-services/v1/campaign-stats',
-  requires: 'reports',
+  requires: 'campaigns.read',
   takesAppKey: true,
   limits: ['campaign_stats_per_minute'],
   path: NoFields,
@@ -118,7 +104,7 @@ export const fetchCampaignStats = defineOperation({
     offset: 0,
     limit: 10,
   },
-  faults: ({ body }) => [...rangeFaults(body?.start_date, body?.end_date), ...repeatFaults(body?.campaign_ids ?? [])],
+  faults: ({ body }) => [...rangeFaults(body), ...repeatFaults(body?.campaign_ids ?? [])],
   refusals: ['conflict'],
   successStatus: 200,
   output: StatsOutput,
@@ -134,7 +120,7 @@ export const fetchCampaignStats = defineOperation({
 
 async function answer(workspace: Workspace, body: StatsBody, parts: Parts): Promise<JsonText> {
   const { offset = 0, limit = CAMPAIGNS_PER_PAGE_MAX } = body
-  const range = { firstDay: toDay(body.start_date), lastDay: toDay(body.end_date) }
+  const range = toRange(body)
   // Read before the numbers, so that they include every event before this instant.
   const processedUntil = await parts.freshness.processedUntil()
   const question = { attributionType: body.attribution_type, metricType: body.metric_type, range }
@@ -176,23 +162,8 @@ function exampleAnswer(): Static<typeof StatsOutput> {
   }
 }
 
-/** Checks only the order and distance of the dates: the schema refuses invalid dates. */
-function rangeFaults(start: string | undefined, end: string | undefined): Fault[] {
-  if (start === undefined || end === undefined) return []
-  const days = toDay(end) - toDay(start)
-  if (days < 0) return [{ field: 'end_date', problem: 'must not be before start_date' }]
-  if (days <= RANGE_DAYS_MAX) return []
-  return [{ field: 'end_date', problem: `must be at most ${RANGE_DAYS_MAX} days after start_date, not ${days}` }]
-}
-
 /** Finds repeats that Ajv overlooks: it stores items as members of an object, which loses the name `__proto__`. */
 function repeatFaults(ids: readonly (string | undefined)[]): Fault[] {
   const isRepeated = ids.some((id, index) => id !== undefined && ids.indexOf(id) < index)
   return isRepeated ? [{ field: 'campaign_ids', problem: 'must not repeat an item' }] : []
-}
-
-function toDay(date: string): number {
-  const day = fromCalendarDate(date)
-  if (day === undefined) throw new Error(`the schema accepted ${date} as a date`)
-  return day
 }

@@ -24,7 +24,7 @@ import { inDigits } from '../../core/in-digits.ts'
 /** Campaigns of one response that are read at the same time. */
 const READ_AT_ONCE_MAX = 3
 /** How often a page is read if goals keep changing meanwhile. A change of goals takes longer than reading a page. */
-const READ_TRIES_MAX = 3
+export const READ_TRIES_MAX = 3
 /** The most series read in one statement, with goals and without goals separately. Hardly any campaign has more. */
 const SERIES_AT_ONCE_MAX = 5_000
 /** Series per page if a campaign has more: a page takes this thread some 5 ms. */
@@ -102,7 +102,7 @@ export class StatsReader {
         const data = written.filter(({ json }) => json.length > 0).map(({ id, json }) => [id, json] as const)
         return { data, total, unknownIds }
       }
-      throw new AppError('unavailable', 'Campaign goals are being updated. Retry after 1 second.', [], 1)
+      throw goalsChange()
     } finally {
       reservation.release()
     }
@@ -239,6 +239,11 @@ const NO_JSON = Buffer.alloc(0)
 
 function toPieces(json: Buffer): readonly Buffer[] {
   return json.byteLength > 0 ? [json] : []
+}
+
+/** The goals of a campaign change again and again while its numbers are read. */
+export function goalsChange(): AppError {
+  return new AppError('unavailable', 'Campaign goals are being updated. Retry after 1 second.', [], 1)
 }
 
 function tooManySeries(id: string): AppError {

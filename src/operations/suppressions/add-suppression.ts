@@ -25,7 +25,7 @@ export const addSuppression = defineOperation({
   group: 'Suppressions and feedback',
   method: 'POST',
   url: '/core-services/v1/suppressions',
-  requires: 'reports',
+  requires: 'suppressions.write',
   takesAppKey: true,
   takesIdempotencyKey: true,
   limits: ['management_per_minute'],
@@ -41,7 +41,7 @@ export const addSuppression = defineOperation({
   successStatus: 201,
   output: SuppressionOutput,
   async handle(request, { database, emailVault: vault }) {
-    const { workspace, path, body, now } = request
+    const { workspace, path, body } = request
     const { email, reason = 'manual', evidence = null } = body
     // Neither the hash nor the answer that is kept for repeats may hold an address that the workspace encrypts.
     const wanted = JSON.stringify([toEmailKey(workspace, email, vault), reason, evidence])
@@ -49,7 +49,7 @@ export const addSuppression = defineOperation({
     const first = await database.write(async (store) => {
       await store.lock(`suppressions of ${workspace.id}`)
       return answerOnce(store, repeatable, () => {
-        return suppressAddress(store, { workspace, vault, email, reason, evidence, now })
+        return suppressAddress(store, { workspace, vault, email, reason, evidence, by: request })
       })
     })
     return toSuppressionBody(workspace, answerAsFirst(request, first), vault)

@@ -12,9 +12,10 @@ import {
 } from '../../store/senders/suppressions.ts'
 import type { Store } from '../../store/store.ts'
 import type { EmailVault } from '../../store/users/email-vault.ts'
+import { CSV_TYPE, csvFaults, toCsvLine, wantsCsv } from '../exports/csv.ts'
 import { streamLines } from '../exports/line-stream.ts'
 import { NoFields, Nullable, OneOf, Strict, Text } from '../fields.ts'
-import { defineOperation, type OperationRequest, type Partially } from '../operation.ts'
+import { defineOperation } from '../operation.ts'
 import { SuppressedEmail, suppressionFaults, SuppressionOutput, toSuppressionBody } from './suppression-body.ts'
 
 const LIMIT_DEFAULT = 50
@@ -23,7 +24,6 @@ const LIMIT_MAX = 500
 const EXPORTED_AT_ONCE = 1_000
 /** A cursor holds a whole address. */
 const CURSOR_LENGTH_MAX = 2_048
-const CSV = 'text/csv'
 const COLUMNS = ['email', 'reason', 'since', 'evidence'] as const
 
 interface Query {
@@ -38,12 +38,12 @@ export const listSuppressions = defineOperation({
   summary: 'List suppressions',
   description:
     'Returns the addresses that are not sent to, newest first. Send the `next_before` of a page as `before` to get the next ' +
-    `page; it is null on the last one. With \`Accept: ${CSV}\` the response is the whole list, in the order of the addresses, ` +
+    `page; it is null on the last one. With \`Accept: ${CSV_TYPE}\` the response is the whole list, in the order of the addresses, ` +
     'optionally only those with one reason.',
   group: 'Suppressions and feedback',
   method: 'GET',
   url: '/core-services/v1/suppressions',
-  requires: 'reports',
+  requires: 'suppressions.read',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,
@@ -61,7 +61,7 @@ export const listSuppressions = defineOperation({
     return [
       ...suppressionFaults(workspace, 'query.email', query.email),
       ...(query.before === undefined || parseCursor(query.before) ? [] : [UNKNOWN_BEFORE]),
-      ...(wantsCsv(request) ? csvFaults(query) : []),
+      ...(wantsCsv(request) ? csvFaults(query, ['email', 'limit', 'before']) : []),
     ]
   },
   successStatus: 200,
@@ -69,12 +69,12 @@ export const listSuppressions = defineOperation({
     data: Type.Array(SuppressionOutput),
     next_before: Nullable(Type.String({ description: 'Identifies the last suppression on this page.' })),
   }),
-  otherOutput: { type: CSV, example: `${COLUMNS.join(',')}\nanna@example.com,manual,2026-05-04T10:00:00.000Z,\n` },
+  otherOutput: { type: CSV_TYPE, example: `${COLUMNS.join(',')}\nanna@example.com,manual,2026-05-04T10:00:00.000Z,\n` },
   async handle(request, { database, emailVault, exportSlots: slots }) {
     const { workspace, query } = request
     if (!wantsCsv(request)) return listJson(database, { workspace, query, vault: emailVault })
     const lines = csvLines(database, { workspace, query, vault: emailVault })
-    return streamLines({ slots, workspaceId: workspace.id, type: CSV }, lines)
+    return streamLines({ slots, workspaceId: workspace.id, type: CSV_TYPE }, lines)
   },
 })
 
@@ -105,33 +105,18 @@ async function findPage(store: Store, { workspace, query, vault }: Listing, max:
 }
 
 async function* csvLines(store: Store, { workspace, query, vault }: Listing): AsyncGenerator<readonly string[]> {
-  yield [COLUMNS.join(',')]
+  yield [toCsvLine(COLUMNS)]
   for (let after = ''; ;) {
     const found = await listSuppressionsAfter(store, workspace.id, { after, max: EXPORTED_AT_ONCE })
     const wanted = found.filter(({ reason }) => query.reason === undefined || query.reason === reason)
     yield wanted.map((suppression) => {
       const body = toSuppressionBody(workspace, suppression, vault)
-      return COLUMNS.map((column) => toCell(body[column] ?? '')).join(',')
+      return toCsvLine(COLUMNS.map((column) => body[column] ?? ''))
     })
     const last = found.at(-1)
     if (!last || found.length < EXPORTED_AT_ONCE) return
     after = last.emailKey
   }
-}
-
-/** RFC 4180. */
-function toCell(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
-
-function wantsCsv({ header }: Pick<OperationRequest<object, object, unknown>, 'header'>): boolean {
-  const accepted = (header('accept') ?? '').split(',').map((type) => type.split(';', 1)[0]?.trim().toLowerCase())
-  return accepted.includes(CSV)
-}
-
-function csvFaults(query: Partially<Query>): Fault[] {
-  const names = (['email', 'limit', 'before'] as const).filter((name) => query[name] !== undefined)
-  return names.map((name) => ({ field: `query.${name}`, problem: `is not taken with Accept: ${CSV}` }))
 }
 
 const UNKNOWN_BEFORE: Fault = { field: 'query.before', problem: 'must be the next_before of a page' }

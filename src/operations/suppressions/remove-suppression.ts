@@ -15,7 +15,7 @@ export const removeSuppression = defineOperation({
   group: 'Suppressions and feedback',
   method: 'DELETE',
   url: '/core-services/v1/suppressions',
-  requires: 'reports',
+  requires: 'suppressions.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,
@@ -25,9 +25,10 @@ export const removeSuppression = defineOperation({
   refusals: ['not_found'],
   successStatus: 204,
   output: null,
-  async handle({ workspace, query }, { database, emailVault }) {
+  async handle(request, { database, emailVault }) {
+    const { workspace, query } = request
     const emailKey = toEmailKey(workspace, query.email, emailVault)
-    if (await database.write((store) => liftSuppression(store, workspace.id, emailKey))) return
+    if (await database.write((store) => liftSuppression(store, { workspace, emailKey, by: request }))) return
     throw new AppError('not_found', 'The address is not suppressed.')
   },
 })

@@ -1,10 +1,12 @@
 // Archive email template: hides a template from searches that do not ask for it.
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { AppError } from '../../core/app-error.ts'
 import { inDigits } from '../../core/in-digits.ts'
 import { countMembers, lockTemplates, saveTemplateArchivedAt } from '../../store/templates/templates.ts'
 import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
-import { requireTemplate, TemplatePath } from './require-template.ts'
+import { requireCurrentTemplate, TemplatePath } from './require-template.ts'
+import { toTemplateChange } from './template-change.ts'
 
 export const archiveTemplate = defineOperation({
   name: 'archive_template',
@@ -17,7 +19,7 @@ export const archiveTemplate = defineOperation({
   group: 'Email templates',
   method: 'PUT',
   url: '/v1.0/custom-templates/email/:external_template_id/archive',
-  requires: 'data',
+  requires: 'templates.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: TemplatePath,
@@ -26,14 +28,18 @@ export const archiveTemplate = defineOperation({
   refusals: ['not_found', 'conflict'],
   successStatus: 204,
   output: null,
-  async handle({ workspace, path, now }, { database }) {
+  async handle(request, { database }) {
+    const { workspace, path, now } = request
     await database.write(async (store) => {
       await lockTemplates(store, workspace.id)
-      const { externalTemplateId: id, archivedAt } = await requireTemplate(store, workspace, path.external_template_id)
-      if (archivedAt !== null) return
+      const before = await requireCurrentTemplate(store, workspace, path.external_template_id)
+      const id = before.latest.externalTemplateId
+      if (before.archivedAt !== null) return
       const { current } = await countMembers(store, workspace.id, id)
       if (current > 0) throw hasMembers(current)
       await saveTemplateArchivedAt(store, workspace.id, { id, archivedAt: now })
+      const states = { before, after: { ...before, archivedAt: now } }
+      await recordChange(store, request, toTemplateChange('archive_template', states))
     })
   },
 })

@@ -1,12 +1,19 @@
 // Create email template: stores the first version of a new template.
 import { Type, type Static } from 'typebox'
 import { v7 as newTemplateId } from 'uuid'
-import { firstVersion, type TemplateDetails, type TemplateMeta } from '../../core/templates/template.ts'
+import { recordChange } from '../../actions/audit/record-change.ts'
+import {
+  firstVersion,
+  templateSourceOf,
+  type TemplateDetails,
+  type TemplateMeta,
+} from '../../core/templates/template.ts'
 import { checkGroup, saveTemplate } from '../../actions/save-template.ts'
 import { findGroupFault, lockTemplates } from '../../store/templates/templates.ts'
 import { createOnce } from '../create-once.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
+import { toTemplateChange } from './template-change.ts'
 import { BasicDetails, MetaInfo, SavedTemplate } from './template-fields.ts'
 
 const NewDetails = Strict({
@@ -34,7 +41,7 @@ export const createTemplate = defineOperation({
   group: 'Email templates',
   method: 'POST',
   url: '/v1.0/custom-templates/email',
-  requires: 'data',
+  requires: 'templates.write',
   takesAppKey: true,
   takesIdempotencyKey: true,
   limits: ['management_per_minute'],
@@ -64,8 +71,9 @@ export const createTemplate = defineOperation({
   successStatus: 200,
   output: SavedTemplate,
   handle(request, parts) {
-    const { body, workspace, now } = request
-    const content = { details: toDetails(body.basic_details), meta: toMeta(body.meta_info), source: 'API' } as const
+    const { body, workspace, credential, now } = request
+    const source = templateSourceOf(credential)
+    const content = { details: toDetails(body.basic_details), meta: toMeta(body.meta_info), source }
     const made = firstVersion(newTemplateId(), content, now)
     return createOnce(request, parts, {
       operation: 'create_template',
@@ -73,6 +81,8 @@ export const createTemplate = defineOperation({
       async create(store) {
         await checkGroup(store, workspace.id, made.meta.groupId)
         await saveTemplate(store, workspace.id, made)
+        const after = { latest: made, role: 'single', archivedAt: null } as const
+        await recordChange(store, request, toTemplateChange('create_template', { after }))
         return { external_template_id: made.externalTemplateId, version: made.version }
       },
     })

@@ -1,13 +1,16 @@
 // Delete email template: removes a template with all its versions while nothing refers to it.
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { AppError } from '../../core/app-error.ts'
 import { inDigits } from '../../core/in-digits.ts'
 import { listCampaignsUsing } from '../../store/delivery/deliveries.ts'
 import type { Store } from '../../store/store.ts'
+import { removeTemplateSummaries } from '../../store/templates/template-summaries.ts'
 import { removeTemplateVersions } from '../../store/templates/template-versions.ts'
 import { closeGroupIfEmpty, countMembers, lockTemplates, removeTemplate } from '../../store/templates/templates.ts'
 import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
-import { requireTemplate, TemplatePath } from './require-template.ts'
+import { requireCurrentTemplate, TemplatePath } from './require-template.ts'
+import { toTemplateChange } from './template-change.ts'
 
 /** The most campaigns that an error names. */
 const NAMED_CAMPAIGNS_MAX = 5
@@ -21,7 +24,7 @@ export const deleteTemplate = defineOperation({
   group: 'Email templates',
   method: 'DELETE',
   url: '/v1.0/custom-templates/email/:external_template_id',
-  requires: 'data',
+  requires: 'templates.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: TemplatePath,
@@ -30,14 +33,18 @@ export const deleteTemplate = defineOperation({
   refusals: ['not_found', 'conflict'],
   successStatus: 204,
   output: null,
-  async handle({ workspace, path }, { database }) {
+  async handle(request, { database }) {
+    const { workspace, path } = request
     await database.write(async (store) => {
       await lockTemplates(store, workspace.id)
-      const { externalTemplateId: id, groupId } = await requireTemplate(store, workspace, path.external_template_id)
+      const before = await requireCurrentTemplate(store, workspace, path.external_template_id)
+      const { externalTemplateId: id, meta } = before.latest
       await refuseIfUsed(store, workspace.id, id)
       await removeTemplate(store, workspace.id, id)
       await removeTemplateVersions(store, workspace.id, id)
-      if (groupId !== null) await closeGroupIfEmpty(store, workspace.id, groupId)
+      await removeTemplateSummaries(store, workspace.id, id)
+      if (meta.groupId !== null) await closeGroupIfEmpty(store, workspace.id, meta.groupId)
+      await recordChange(store, request, toTemplateChange('delete_template', { before }))
     })
   },
 })

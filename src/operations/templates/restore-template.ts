@@ -1,15 +1,12 @@
 // Restore email template: shows an archived template in searches again.
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { AppError } from '../../core/app-error.ts'
 import type { Store } from '../../store/store.ts'
-import {
-  findTemplates,
-  lockTemplates,
-  saveTemplateArchivedAt,
-  type FoundTemplate,
-} from '../../store/templates/templates.ts'
+import { findTemplates, lockTemplates, saveTemplateArchivedAt } from '../../store/templates/templates.ts'
 import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
-import { requireTemplate, TemplatePath } from './require-template.ts'
+import { requireCurrentTemplate, TemplatePath } from './require-template.ts'
+import { toTemplateChange } from './template-change.ts'
 
 export const restoreTemplate = defineOperation({
   name: 'restore_template',
@@ -20,7 +17,7 @@ export const restoreTemplate = defineOperation({
   group: 'Email templates',
   method: 'PUT',
   url: '/v1.0/custom-templates/email/:external_template_id/restore',
-  requires: 'data',
+  requires: 'templates.write',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: TemplatePath,
@@ -29,18 +26,22 @@ export const restoreTemplate = defineOperation({
   refusals: ['not_found', 'conflict'],
   successStatus: 204,
   output: null,
-  async handle({ workspace, path }, { database }) {
+  async handle(request, { database }) {
+    const { workspace, path } = request
     await database.write(async (store) => {
       await lockTemplates(store, workspace.id)
-      const template = await requireTemplate(store, workspace, path.external_template_id)
-      await refuseArchivedGroup(store, workspace.id, template)
-      await saveTemplateArchivedAt(store, workspace.id, { id: template.externalTemplateId, archivedAt: null })
+      const before = await requireCurrentTemplate(store, workspace, path.external_template_id)
+      const { externalTemplateId: id, meta } = before.latest
+      await refuseArchivedGroup(store, workspace.id, meta.groupId)
+      await saveTemplateArchivedAt(store, workspace.id, { id, archivedAt: null })
+      const states = { before, after: { ...before, archivedAt: null } }
+      await recordChange(store, request, toTemplateChange('restore_template', states))
     })
   },
 })
 
-async function refuseArchivedGroup(store: Store, workspaceId: string, { role, groupId }: FoundTemplate): Promise<void> {
-  if (role !== 'child' || groupId === null) return
+async function refuseArchivedGroup(store: Store, workspaceId: string, groupId: string | null): Promise<void> {
+  if (groupId === null) return
   const [parent] = await findTemplates(store, workspaceId, [groupId])
   if (!parent || parent.archivedAt === null) return
   throw new AppError('conflict', `The default template of its group, ${groupId}, is archived. Restore that first.`)

@@ -10,19 +10,19 @@ import {
   toSort,
   type TemplateFilters,
 } from '../../core/templates/template-search.ts'
-import { toIso } from '../../core/time-value.ts'
 import type { Store } from '../../store/store.ts'
-import { listTemplates, type TemplatesPage } from '../../store/templates/template-pages.ts'
+import { findTemplatesPage, type TemplatesPage } from '../../store/templates/template-pages.ts'
 import {
   countNamedVersions,
   findTemplateVersions,
   listNamedVersions,
   type OffsetPage,
 } from '../../store/templates/template-versions.ts'
-import { findTemplates, type FoundTemplate, type GroupCounts } from '../../store/templates/templates.ts'
-import { IsoTime, NoFields, OneOf, Strict, Text } from '../fields.ts'
+import { findTemplates, type FoundTemplate } from '../../store/templates/templates.ts'
+import { NoFields, OneOf, Strict, Text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
-import { BasicDetails, ExternalTemplateId, MetaInfo } from './template-fields.ts'
+import { TemplateOutput, toTemplateBody } from './template-body.ts'
+import { ExternalTemplateId } from './template-fields.ts'
 
 const ENTRIES_MAX = 15
 /** Alternatives of one filter. */
@@ -90,32 +90,6 @@ const SearchBody = Strict({
   ),
 })
 
-const Count = Type.Optional(Type.Integer({ description: 'In grouped responses, for default templates.' }))
-
-const Item = Type.Object({
-  external_template_id: Type.String({
-    description: 'Id of the template. For a default template, also the id of its group.',
-  }),
-  version: Type.Integer(),
-  created_at: IsoTime,
-  updated_at: IsoTime,
-  updated_by: Type.String(),
-  archived_at: Type.Optional(
-    Type.String({ format: 'date-time', description: 'Absent if the template is not archived.' }),
-  ),
-  is_default_template_of_group: Type.Optional(Type.Boolean({ description: 'Absent if the template is in no group.' })),
-  unique_locale_count: Count,
-  unique_variation_count: Count,
-  total_templates_in_group: Count,
-  basic_details: BasicDetails,
-  meta_info: Type.Object({
-    ...MetaInfo.properties,
-    group_id: Type.Optional(MetaInfo.properties.group_id),
-    locale: Type.Optional(MetaInfo.properties.locale),
-    variation: Type.Optional(MetaInfo.properties.variation),
-  }),
-})
-
 export const searchTemplates = defineOperation({
   name: 'search_templates',
   summary: 'Search Email Template',
@@ -128,7 +102,7 @@ export const searchTemplates = defineOperation({
   method: 'POST',
   isReadOnly: true,
   url: '/v1.0/custom-templates/email/search',
-  requires: 'data',
+  requires: 'templates.read',
   takesAppKey: false,
   limits: ['search_templates_per_minute'],
   path: NoFields,
@@ -143,7 +117,7 @@ export const searchTemplates = defineOperation({
   },
   successStatus: 200,
   output: Type.Object({
-    data: Type.Array(Item),
+    data: Type.Array(TemplateOutput),
     total_count: Type.Optional(Type.Integer({ description: 'With `is_count_required`.' })),
   }),
   // A search through many templates takes 500 ms. So each workspace gets one at a time: otherwise one workspace could block all
@@ -170,7 +144,7 @@ function toAnswer(found: TemplatesPage, versions: readonly TemplateVersion[]) {
   const templates = new Map(found.page.map((template) => [template.externalTemplateId, template]))
   const data = versions.map((version) => {
     const id = version.externalTemplateId
-    return toItem(version, templates.get(id) as FoundTemplate, found.groups?.get(id))
+    return toTemplateBody(version, templates.get(id) as FoundTemplate, found.groups?.get(id))
   })
   return { data, ...(found.count !== undefined && { total_count: found.count }) }
 }
@@ -186,7 +160,7 @@ async function find(store: Store, workspaceId: string, body: SearchBody): Promis
   const offset = Math.min((body.page - 1) * body.entries, Number.MAX_SAFE_INTEGER)
   const page = { offset, limit: body.entries }
   if (meansExactVersions(search)) return findExact(store, workspaceId, body, page)
-  return listTemplates(store, workspaceId, search, { ...page, isCounted: body.is_count_required === true })
+  return findTemplatesPage(store, workspaceId, search, { ...page, isCounted: body.is_count_required === true })
 }
 
 /** Finds exactly the versions in `external_template_ids`, which was sent without other filters ("Latest or older"). */
@@ -229,45 +203,5 @@ function toFilters(body: SearchBody): TemplateFilters {
     templateSource: alternatives(body.template_source),
     createdBy: alternatives(body.created_by),
     updatedBy: alternatives(body.updated_by),
-  }
-}
-
-function toItem(
-  { externalTemplateId, version, details, meta, ...made }: TemplateVersion,
-  { role, archivedAt }: FoundTemplate,
-  counts: GroupCounts | undefined,
-): Static<typeof Item> {
-  const isDefault = meta.groupId === null && role === 'default'
-  const groupId = isDefault ? externalTemplateId : meta.groupId
-  return {
-    external_template_id: externalTemplateId,
-    version,
-    created_at: toIso(made.createdAt),
-    updated_at: toIso(made.updatedAt),
-    updated_by: made.updatedBy,
-    ...(archivedAt !== null && { archived_at: toIso(archivedAt) }),
-    ...(groupId !== null && { is_default_template_of_group: isDefault }),
-    ...(counts && {
-      unique_locale_count: counts.locales,
-      unique_variation_count: counts.variations,
-      total_templates_in_group: counts.templates,
-    }),
-    basic_details: {
-      email_content: details.emailContent,
-      subject: details.subject,
-      attachments: [...details.attachments],
-      thumbnail_url: details.thumbnailUrl,
-      sender_name: details.senderName,
-    },
-    meta_info: {
-      template_id: meta.templateId,
-      template_name: meta.templateName,
-      template_version: meta.templateVersion,
-      created_by: meta.createdBy,
-      template_type: meta.templateType,
-      ...(groupId !== null && { group_id: groupId }),
-      ...(meta.locale !== null && { locale: meta.locale }),
-      ...(meta.variation !== null && { variation: meta.variation }),
-    },
   }
 }

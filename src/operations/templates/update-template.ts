@@ -1,12 +1,20 @@
 // Update email template: stores the next version of a template. Earlier versions never change.
 import { Type, type Static, type TString } from 'typebox'
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { AppError } from '../../core/app-error.ts'
-import { nextVersion, type TemplateDetails, type TemplateMeta } from '../../core/templates/template.ts'
+import {
+  nextVersion,
+  type CurrentTemplate,
+  type TemplateDetails,
+  type TemplateMeta,
+} from '../../core/templates/template.ts'
+import { toIso } from '../../core/time-value.ts'
 import { checkGroup, findCurrentTemplate, saveTemplate } from '../../actions/save-template.ts'
 import { findGroupFault, lockTemplates } from '../../store/templates/templates.ts'
 import { createOnce } from '../create-once.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
+import { toTemplateChange } from './template-change.ts'
 import { BasicDetails, ExternalTemplateId, MetaInfo, SavedTemplate, UpdatedBy } from './template-fields.ts'
 
 const ChangedDetails = Strict(Type.Partial(BasicDetails).properties)
@@ -24,11 +32,12 @@ export const updateTemplate = defineOperation({
     'Creates a new version of an email template with the fields of `basic_details` and `meta_info` that you send. ' +
     'Other fields stay unchanged; null removes `group_id`, `locale` or `variation`. Searches return the new version at ' +
     'once; find earlier versions by `external_template_ids`. The default template of a group cannot join another ' +
-    'group. An archived template is rejected with 409: restore it first.',
+    'group. An archived template is rejected with 409: restore it first. With `if_version`, so is a template that has ' +
+    'another version by now, which the response names.',
   group: 'Email templates',
   method: 'PUT',
   url: '/v1.0/custom-templates/email',
-  requires: 'data',
+  requires: 'templates.write',
   takesAppKey: true,
   takesIdempotencyKey: true,
   limits: ['management_per_minute'],
@@ -37,6 +46,13 @@ export const updateTemplate = defineOperation({
   body: Strict({
     external_template_id: ExternalTemplateId,
     updated_by: UpdatedBy,
+    if_version: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'The version that you changed. If the template has another one meanwhile, the response is 409.',
+      }),
+    ),
     basic_details: Type.Optional(ChangedDetails),
     meta_info: Type.Optional(ChangedMeta),
   }),
@@ -67,9 +83,12 @@ export const updateTemplate = defineOperation({
         const current = await findCurrentTemplate(store, workspace.id, id)
         if (!current) throw notFound()
         if (current.archivedAt !== null) throw archived()
+        refuseOtherVersion(current, body.if_version)
         if (change.meta.groupId !== undefined) await checkGroup(store, workspace.id, change.meta.groupId, current)
         const made = nextVersion(current, change, { updatedBy: body.updated_by, now })
         await saveTemplate(store, workspace.id, made, current)
+        const states = { before: current, after: { ...current, latest: made } }
+        await recordChange(store, request, toTemplateChange('update_template', states))
         return { external_template_id: id, version: made.version }
       },
     })
@@ -89,6 +108,14 @@ function notFound(): AppError {
 function archived(): AppError {
   const details = [{ field: 'external_template_id', problem: 'is the id of an archived template' }]
   return new AppError('conflict', 'The template is archived. Restore it first.', details)
+}
+
+/** Throws AppError `conflict` if somebody made another version than the one that the request changes. */
+function refuseOtherVersion({ latest }: CurrentTemplate, wanted: number | undefined): void {
+  if (wanted === undefined || wanted === latest.version) return
+  const details = [{ field: 'if_version', problem: `must be ${latest.version}, the current version` }]
+  const made = `version ${latest.version} by ${latest.updatedBy}, made at ${toIso(latest.updatedAt)}`
+  throw new AppError('conflict', `The template has another version now: ${made}.`, details)
 }
 
 function toDetails(body: Static<typeof ChangedDetails>): Partial<TemplateDetails> {

@@ -1,7 +1,8 @@
 // Erase user: deletes everything that Tidings stores of a person, and keeps the numbers of campaigns.
+import { recordChange } from '../../actions/audit/record-change.ts'
 import { eraseMessages } from '../../actions/delivery/erase-messages.ts'
 import { Type } from 'typebox'
-import { tileOf } from '../../core/accounts/credential.ts'
+import { toActorName } from '../../core/accounts/credential.ts'
 import { AppError } from '../../core/app-error.ts'
 import { toIso } from '../../core/time-value.ts'
 import { erasePerson, removeErasedEvents } from '../../statistics/deletions/erase-person.ts'
@@ -31,7 +32,7 @@ export const eraseUser = defineOperation({
   group: 'Events and users',
   method: 'DELETE',
   url: '/v1/customer/:Workspace_ID',
-  requires: 'data',
+  requires: 'users.write',
   takesAppKey: false,
   limits: ['management_per_minute'],
   path: WorkspacePath,
@@ -67,9 +68,10 @@ export const eraseUser = defineOperation({
 
 async function eraseIn(
   store: Store,
-  { query, workspace, credential, now }: OperationRequest<object, LookupQuery, unknown>,
+  request: OperationRequest<object, LookupQuery, unknown>,
   { emailVault }: Parts,
 ): Promise<string> {
+  const { query, workspace, credential, now } = request
   await lockTables(store)
   await lockPreferences(store, [workspace.id])
   if (query.email !== undefined) {
@@ -79,7 +81,10 @@ async function eraseIn(
   const user = await findNamedUser(query, workspace, { database: store, emailVault })
   if (!user) throw noSuchUser()
   await eraseMessages(store, user)
-  return erasePerson(store, user, { by: `key:${tileOf(credential)}`, now })
+  const id = await erasePerson(store, user, { by: toActorName(credential), now })
+  // Nothing of the person: the erasure is what is left.
+  await recordChange(store, request, { kind: 'erasure', id, action: 'erase_user', after: { erased_at: toIso(now) } })
+  return id
 }
 
 function isShared(): AppError {

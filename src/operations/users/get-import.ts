@@ -14,7 +14,7 @@ export const getImport = defineOperation({
   group: 'Events and users',
   method: 'GET',
   url: '/v1/customer/:Workspace_ID/import/:import_id',
-  requires: 'data',
+  requires: 'users.write',
   takesAppKey: false,
   limits: ['management_per_minute'],
   path: Strict({

@@ -33,7 +33,7 @@ export const getUser = defineOperation({
   group: 'Events and users',
   method: 'GET',
   url: '/v1/customer/:Workspace_ID',
-  requires: 'data',
+  requires: 'users.read',
   takesAppKey: false,
   limits: ['management_per_minute'],
   path: WorkspacePath,

@@ -33,7 +33,7 @@ export const importPeople = defineOperation({
   group: 'Events and users',
   method: 'POST',
   url: '/v1/customer/:Workspace_ID/import',
-  requires: 'data',
+  requires: 'users.write',
   takesAppKey: false,
   takesIdempotencyKey: true,
   limits: ['management_per_minute'],

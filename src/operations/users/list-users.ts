@@ -37,7 +37,7 @@ export const listUsers = defineOperation({
   group: 'Events and users',
   method: 'GET',
   url: '/v1/customer/:Workspace_ID/users',
-  requires: 'data',
+  requires: 'users.read',
   takesAppKey: false,
   limits: ['management_per_minute'],
   path: WorkspacePath,

@@ -3,7 +3,7 @@ import type { Workspace } from '../../core/workspace.ts'
 import type { KeyedQueue } from '../../concurrency/keyed-queue.ts'
 
 /** How many operations read users. Each has its own rate limit. */
-const OPERATIONS = 5
+const OPERATIONS = 7
 
 /**
  * Runs `read` when no other such read of the workspace runs. A user, or a page of events, may take megabytes, and a user merged

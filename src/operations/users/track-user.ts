@@ -67,7 +67,7 @@ export const trackUser = defineOperation({
   method: 'POST',
   isFrequent: true,
   url: '/v1/customer/:Workspace_ID',
-  requires: 'data',
+  requires: 'users.write',
   takesAppKey: false,
   takesIdempotencyKey: true,
   limits: ['management_per_minute'],

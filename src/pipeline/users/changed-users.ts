@@ -8,12 +8,15 @@ import type { User } from '../../store/users/users.ts'
 import { identityKey, type Batch, type Subject } from '../batch.ts'
 import { findUsersAtOnce } from '../users-at-once.ts'
 import type { IdentityGraph, NewCustomerId } from './identity-graph.ts'
+import { addressOf, type UserAddress } from './new-addresses.ts'
 
 export interface ChangedUsers {
   /** Created users, and stored users who changed and were not merged into others. */
   readonly users: readonly User[]
   /** Customer ids that were the single alias of their users before the batch. */
   readonly formerSingleAliases: readonly WorkspaceIdentity[]
+  /** The addresses of all these users, and of those who were merged, before the batch. */
+  readonly addresses: ReadonlyMap<number, UserAddress>
 }
 
 /**
@@ -32,6 +35,7 @@ export async function changedUsers(
   const stored = await findNamedUsers(store, batch, storedIds)
   const users = new Map(stored.map((user) => [user.id, user]))
   for (const [id, subject] of created) users.set(id, toNewUser(subject))
+  const addresses = new Map([...users].map(([id, user]) => [id, addressOf(user)]))
   const idsOf = Map.groupBy(changedIds, (id) => graph.survivorOf(id))
   const customerIdsOf = Map.groupBy(newCustomerIds, ({ userId }) => graph.survivorOf(userId))
   for (const [survivor, ids] of idsOf) {
@@ -43,6 +47,7 @@ export async function changedUsers(
     // survivor.
     users: [...users.values()].filter(({ id }) => created.has(id) || graph.survivorOf(id) === id),
     formerSingleAliases: stored.filter(({ isSingleAlias }) => isSingleAlias).flatMap(customerIdentityOf),
+    addresses,
   }
 }
 

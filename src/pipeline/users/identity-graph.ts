@@ -25,6 +25,14 @@ export interface NumberedMerge extends Merge {
   readonly number: number
 }
 
+/** An entry merges its users before it changes their address, and that before their consent. */
+export function inLogOrder<Step extends { readonly number: number }>(
+  merges: readonly NumberedMerge[],
+  others: readonly Step[],
+): (NumberedMerge | Step)[] {
+  return [...merges, ...others].toSorted((left, right) => left.number - right.number)
+}
+
 export class IdentityGraph {
   /** In the order of the entries that caused them. */
   readonly merges: NumberedMerge[] = []

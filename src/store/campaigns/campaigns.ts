@@ -119,6 +119,15 @@ export async function addCampaignArchival({ query }: Store, { integer }: SqlType
   }
 }
 
+/** Finds campaigns by a part of their names without reading their goals, which can be large. */
+export async function addCampaignSearch({ query }: Store): Promise<void> {
+  await query.schema
+    .createIndex('campaigns_searched')
+    .on('campaigns')
+    .columns(['workspace_id', 'number', 'name', 'archived_at'])
+    .execute()
+}
+
 /** The rows of a workspace's campaigns, for queries that join other tables to them. */
 export function campaignsOf({ query }: Store, workspaceId: string) {
   return query.selectFrom('campaigns').where('campaigns.workspace_id', '=', workspaceId)

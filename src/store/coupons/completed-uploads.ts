@@ -9,6 +9,10 @@ interface CompletedUploadRow {
   first_coupon_id: number
   last_coupon_id: number
   added_at: number
+  /** The codes that it added; null for uploads of earlier versions. */
+  codes: number | null
+  /** Who sent it (`toActorName`); null for uploads of earlier versions. */
+  uploaded_by: string | null
 }
 
 declare module '../tables.ts' {
@@ -23,6 +27,8 @@ export interface CompletedUpload {
   /** Duplicates used up ids too, so not every id of the range has a code. */
   readonly lastCouponId: number
   readonly addedAt: number
+  readonly codes: number | null
+  readonly uploadedBy: string | null
 }
 
 export async function createCompletedUploads({ query }: Store, { integer, clustered }: SqlTypes): Promise<void> {
@@ -37,6 +43,12 @@ export async function createCompletedUploads({ query }: Store, { integer, cluste
     .execute()
 }
 
+/** Records who sent an upload, and how many codes it added. */
+export async function addUploadAuthors({ query }: Store, { integer, text }: SqlTypes): Promise<void> {
+  await query.schema.alterTable('completed_uploads').addColumn('codes', integer).execute()
+  await query.schema.alterTable('completed_uploads').addColumn('uploaded_by', text).execute()
+}
+
 export async function recordCompletedUpload({ query }: Store, upload: CompletedUpload): Promise<void> {
   await query
     .insertInto('completed_uploads')
@@ -45,6 +57,8 @@ export async function recordCompletedUpload({ query }: Store, upload: CompletedU
       first_coupon_id: upload.firstCouponId,
       last_coupon_id: upload.lastCouponId,
       added_at: upload.addedAt,
+      codes: upload.codes,
+      uploaded_by: upload.uploadedBy,
     })
     .execute()
 }
@@ -58,6 +72,17 @@ export async function findCompletedUpload(
   const uploads = query.selectFrom('completed_uploads').selectAll().where('list_number', '=', listNumber)
   const row = await uploads.where('first_coupon_id', '=', firstCouponId).executeTakeFirst()
   return row && toCompletedUpload(row)
+}
+
+/** Up to `max` uploads to a list, the newest first; with `before`, only earlier ones. */
+export async function listCompletedUploads(
+  { query }: Store,
+  listNumber: number,
+  { before, max }: { readonly before: number | undefined; readonly max: number },
+): Promise<CompletedUpload[]> {
+  const uploads = query.selectFrom('completed_uploads').selectAll().where('list_number', '=', listNumber)
+  const earlier = before === undefined ? uploads : uploads.where('first_coupon_id', '<', before)
+  return (await earlier.orderBy('first_coupon_id', 'desc').limit(max).execute()).map(toCompletedUpload)
 }
 
 /** The first upload to a list that has ids after `after`; undefined if there is none. */
@@ -115,5 +140,7 @@ function toCompletedUpload(row: CompletedUploadRow): CompletedUpload {
     firstCouponId: row.first_coupon_id,
     lastCouponId: row.last_coupon_id,
     addedAt: row.added_at,
+    codes: row.codes,
+    uploadedBy: row.uploaded_by,
   }
 }

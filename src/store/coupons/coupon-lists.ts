@@ -136,10 +136,9 @@ export async function findCouponLabels({ query }: Store, numbers: readonly numbe
   return new Map((await lists.execute()).map(({ number, label }) => [number, label]))
 }
 
-/** All lists of a workspace, newest first. `COUPON_LISTS_MAX` and `SUBSCRIBERS_BYTES_MAX` limit them. */
-export async function listCouponListsOf({ query }: Store, workspaceId: string): Promise<StoredCouponList[]> {
-  const lists = query.selectFrom('coupon_lists').selectAll().where('workspace_id', '=', workspaceId)
-  return (await lists.orderBy('number', 'desc').execute()).map(toCouponList)
+/** All lists of a workspace, as a query that callers narrow. */
+export function couponListsOf({ query }: Store, workspaceId: string) {
+  return query.selectFrom('coupon_lists').where('workspace_id', '=', workspaceId)
 }
 
 /**
@@ -329,9 +328,9 @@ export async function findCouponListsByNumber(
   return (await lists.orderBy('number').execute()).map(toCouponList)
 }
 
-/** The time of a change. Never goes back, like `changedAt`. */
+/** The time of a change, like `changedAt`. */
 function laterOf(now: number) {
-  return sql<number>`case when updated_at > ${now} then updated_at else ${now} end`
+  return sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`
 }
 
 function toChangeableColumns(
@@ -350,7 +349,7 @@ function toChangeableColumns(
   }
 }
 
-function toCouponList(row: Selectable<CouponListRow>): StoredCouponList {
+export function toCouponList(row: Selectable<CouponListRow>): StoredCouponList {
   return {
     number: row.number,
     id: row.id,

@@ -75,6 +75,15 @@ export async function createDeliveries({ query }: Store, { text, integer }: SqlT
   await query.schema.createIndex('deliveries_by_state').on('deliveries').columns(['state', 'start_at']).execute()
 }
 
+/** Finds the deliveries of a workspace in a state without reading their settings, which can be large. */
+export async function addDeliveriesByWorkspace({ query }: Store): Promise<void> {
+  await query.schema
+    .createIndex('deliveries_by_workspace')
+    .on('deliveries')
+    .columns(['workspace_id', 'state', 'campaign'])
+    .execute()
+}
+
 /** All deliveries, as a query that callers narrow. */
 export function deliveryRows({ query }: Store) {
   return query.selectFrom('deliveries as delivery')

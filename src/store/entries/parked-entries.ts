@@ -54,6 +54,13 @@ export async function createParkedEntries({ query }: Store, { text, integer }: S
   await index.on('parked_entries').column('workspace_id').execute()
 }
 
+/** The list of a workspace's entries is in the order of their positions. */
+export async function addParkedList({ query }: Store): Promise<void> {
+  await query.schema.dropIndex('parked_entries_by_workspace').execute()
+  const index = query.schema.createIndex('parked_entries_by_workspace')
+  await index.on('parked_entries').columns(['workspace_id', 'position']).execute()
+}
+
 const COLUMNS = {
   position: 'integer',
   workspace_id: 'text',
@@ -85,6 +92,32 @@ export async function listParkedEntries({ query }: Store, after: number, max: nu
   return (await parked.orderBy('position').limit(max).execute()).map(toParkedEntry)
 }
 
+/** A parked entry without its content, which may be large. */
+export type ParkedSummary = Omit<ParkedEntry, 'context' | 'body'>
+
+export interface ParkedPage {
+  /** The page begins after this entry; undefined: with the last one of the log. */
+  readonly before: Pick<ParkedEntry, 'position'> | undefined
+  readonly max: number
+}
+
+/** Parked entries of a workspace, the last ones of the log first. */
+export async function listParkedSummaries(
+  { query }: Store,
+  workspaceId: string,
+  { before, max }: ParkedPage,
+): Promise<ParkedSummary[]> {
+  const rows = await query
+    .selectFrom('parked_entries')
+    .select(['position', 'workspace_id', 'kind', 'request_id', 'received_at', 'error', 'parked_at'])
+    .where('workspace_id', '=', workspaceId)
+    .where('position', '<', before?.position ?? Number.MAX_SAFE_INTEGER)
+    .orderBy('position', 'desc')
+    .limit(max)
+    .execute()
+  return rows.map(toParkedSummary)
+}
+
 export async function findParkedEntry({ query }: Store, position: number): Promise<ParkedEntry | undefined> {
   const row = await query.selectFrom('parked_entries').selectAll().where('position', '=', position).executeTakeFirst()
   return row && toParkedEntry(row)
@@ -96,6 +129,20 @@ export async function countParkedEntries({ query }: Store): Promise<number> {
     .select((select) => select.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow()
   return row.count
+}
+
+/** Those of a workspace; at most `max` are counted. */
+export async function countParkedOf({ query }: Store, workspaceId: string, max: number): Promise<number> {
+  const some = query
+    .selectFrom('parked_entries')
+    .select('workspace_id')
+    .where('workspace_id', '=', workspaceId)
+    .limit(max)
+  const { count } = await query
+    .selectFrom(some.as('some'))
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return count
 }
 
 export async function hasParkedEntries({ query }: Store, workspaceId: string): Promise<boolean> {
@@ -110,14 +157,16 @@ export async function removeParkedEntry({ query }: Store, position: number): Pro
 }
 
 function toParkedEntry(row: Selectable<ParkedEntryRow>): ParkedEntry {
+  return { ...toParkedSummary(row), context: row.context, body: row.body }
+}
+
+function toParkedSummary(row: Omit<Selectable<ParkedEntryRow>, 'context' | 'body'>): ParkedSummary {
   return {
     position: row.position,
     workspaceId: row.workspace_id,
     kind: row.kind,
     requestId: row.request_id,
     receivedAt: row.received_at,
-    context: row.context,
-    body: row.body,
     error: row.error,
     parkedAt: row.parked_at,
   }

@@ -35,6 +35,12 @@ export async function createPartitionLeases({ query }: Store, { text, integer }:
     .execute()
 }
 
+/** Whether a process follows the log, or ended without saying so a moment ago. */
+export async function hasPipelineMembers(store: Store): Promise<boolean> {
+  const members = store.query.selectFrom('pipeline_members').select('holder')
+  return (await members.where('expires_at', '>', await databaseNow(store)).executeTakeFirst()) !== undefined
+}
+
 /** A process that follows the log. */
 export interface LeaseHolder {
   readonly holder: string

@@ -7,6 +7,7 @@ import type { Delivery, DeliveryState } from '../../core/delivery/delivery.ts'
 import { deliveryRows } from '../delivery/deliveries.ts'
 import { usesOf } from '../delivery/delivery-uses.ts'
 import type { SqlTypes, Store } from '../store.ts'
+import { containsText } from '../like-pattern.ts'
 import { wantedValues } from '../wanted-values.ts'
 
 /** The most segments of a workspace. */
@@ -79,15 +80,24 @@ export async function findSegmentsById(store: Store, workspaceId: string, ids: r
   return rows.map(toSegment)
 }
 
-/** At most `max` segments of a workspace, newest first; with `before`, only those created before that number. */
+export interface SegmentsPage {
+  /** Only segments whose names contain this text, in any case of ASCII letters. */
+  readonly search?: string | undefined
+  /** A segment's number: the page has only older segments. */
+  readonly before: number | undefined
+  readonly max: number
+}
+
+/** A page of a workspace's segments, newest first. */
 export async function listSegmentsOf(
   store: Store,
   workspaceId: string,
-  { before, max }: { readonly before: number | undefined; readonly max: number },
+  { search, before, max }: SegmentsPage,
 ): Promise<Segment[]> {
-  const segments = segmentsOf(store, workspaceId).orderBy('number', 'desc').limit(max)
-  const rows = await (before === undefined ? segments : segments.where('number', '<', before)).execute()
-  return rows.map(toSegment)
+  let segments = segmentsOf(store, workspaceId).orderBy('number', 'desc').limit(max)
+  if (before !== undefined) segments = segments.where('number', '<', before)
+  if (search !== undefined) segments = segments.where(containsText('segments.name', search))
+  return (await segments.execute()).map(toSegment)
 }
 
 export async function countSegments({ query }: Store, workspaceId: string): Promise<number> {

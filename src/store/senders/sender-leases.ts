@@ -164,6 +164,11 @@ export async function saveWaiting(store: Store, lease: SenderLease, halt: Halt |
     .execute()
 }
 
+/** The senders that send nothing now, for queries of their campaigns. */
+export function waitingSenders({ query }: Store) {
+  return query.selectFrom('sender_leases as lease').select('lease.sender').where('lease.waiting', 'is not', null)
+}
+
 /** Sender → why it sends nothing; senders that send are left out. */
 export async function findWaiting({ query }: Store, senders: readonly number[]): Promise<Map<number, Halt>> {
   if (senders.length === 0) return new Map()

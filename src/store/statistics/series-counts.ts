@@ -5,9 +5,10 @@ import { ANYTHING } from '../../core/statistics/anything.ts'
 import type { DayRange, SeriesCount } from '../../core/statistics/campaign-counts.ts'
 import { ANY_GROUP, NO_GENERATION, type AttributionType } from '../../core/statistics/cells.ts'
 import { ALL } from '../../core/statistics/grouping-sets.ts'
+import type { DayCount, SeriesOfCampaign } from '../../core/statistics/series/day-counts.ts'
 import type { CampaignGeneration } from '../campaigns/campaign-generations.ts'
 import { campaignsOf, toCampaign, type StoredCampaign } from '../campaigns/campaigns.ts'
-import { seriesOf, toName, type SeriesName } from './series.ts'
+import { seriesOf, toName, toSeries, type SeriesName } from './series.ts'
 import { cellsOfSeries, withCells } from './statistics.ts'
 import type { Store } from '../store.ts'
 
@@ -164,6 +165,31 @@ function toPage(text: string, { number, generation }: CampaignGeneration, max: n
     return { campaign: number, generation, group, metric, platform, locale, variation, occurrences, users }
   })
   return { counts, rest }
+}
+
+/** The numbers of some series on each day of a range, in no particular order; days without any are left out. */
+export async function listDayCounts(
+  store: Store,
+  { number, generation }: CampaignGeneration,
+  series: readonly SeriesOfCampaign[],
+  range: DayRange,
+): Promise<DayCount[]> {
+  const names = series.map(toName)
+  const ofGeneration = (counted: number) => {
+    const wanted = seriesOf(store, sql.val(number), sql.val(counted)).where('series.name', 'in', names)
+    return withCells(wanted, range)
+      .select(['series.campaign', 'series.generation', 'series.name', 'cell.day'])
+      .select([sumOf('occurrences').as('occurrences'), sumOf('users').as('users')])
+      .groupBy(['series.campaign', 'series.generation', 'series.name', 'cell.day'])
+  }
+  // One statement, so that all numbers are from one moment.
+  const rows = await ofGeneration(NO_GENERATION).unionAll(ofGeneration(generation)).execute()
+  return rows.map(({ day, occurrences, users, ...row }) => ({ ...toSeries(row), day, occurrences, users }))
+}
+
+/** A user has one cell on each day, so this counts distinct users of a day. */
+function sumOf(counts: 'occurrences' | 'users') {
+  return sql<number>`cast(sum(${sql.ref(`cell.${counts}`)}) as bigint)`
 }
 
 /** How many campaigns of the workspace have any count in the range. */

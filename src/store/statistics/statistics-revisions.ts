@@ -1,6 +1,8 @@
 // The table of revisions: one number for each campaign that grows whenever its statistics change. A cache compares it to see
 // whether its content is still valid (`docs/decisions/0018`).
 import { randomInt } from 'node:crypto'
+import { sql } from 'kysely'
+import { campaignsOf } from '../campaigns/campaigns.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
@@ -56,4 +58,14 @@ export async function findCampaignRevisions(
   if (campaigns.length === 0) return new Map()
   const rows = await query.selectFrom('statistics_revisions').selectAll().where('campaign', 'in', campaigns).execute()
   return new Map(rows.map(({ campaign, revision }) => [campaign, revision]))
+}
+
+/** The sum over all campaigns of a workspace, which grows whenever one of them changes. */
+export async function sumRevisionsOf(store: Store, workspaceId: string): Promise<number> {
+  const { sum } = await store.query
+    .selectFrom('statistics_revisions')
+    .select(sql<number>`cast(coalesce(sum(revision), 0) as bigint)`.as('sum'))
+    .where('campaign', 'in', campaignsOf(store, workspaceId).select('campaigns.number'))
+    .executeTakeFirstOrThrow()
+  return sum
 }

@@ -30,7 +30,7 @@ export interface TemplatesPage {
 }
 
 /** One page of a search; with `isCounted`, also the number of templates on all pages. */
-export async function listTemplates(
+export async function findTemplatesPage(
   store: Store,
   workspaceId: string,
   search: TemplateSearch,

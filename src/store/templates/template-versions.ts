@@ -151,6 +151,33 @@ async function cutBySize(store: Store, workspaceId: string, keys: readonly Versi
   return portions
 }
 
+/** A version of a template in any workspace. */
+interface StoredVersion {
+  readonly workspaceId: string
+  readonly made: TemplateVersion
+}
+
+/** Up to `max` versions of all workspaces behind a version, in the order of workspaces, templates and versions. For migrations. */
+export async function listVersionsAfter(
+  { query }: Store,
+  after: StoredVersion | undefined,
+  max: number,
+): Promise<StoredVersion[]> {
+  const all = query.selectFrom('template_versions').selectAll()
+  const later = after
+    ? all.where((row) =>
+        row(
+          row.refTuple('workspace_id', 'external_template_id', 'version'),
+          '>',
+          row.tuple(after.workspaceId, after.made.externalTemplateId, after.made.version),
+        ),
+      )
+    : all
+  const ordered = later.orderBy('workspace_id').orderBy('external_template_id').orderBy('version')
+  const rows = await ordered.limit(max).execute()
+  return rows.map((row) => ({ workspaceId: row.workspace_id, made: toTemplateVersion(row) }))
+}
+
 /** A page of those of the named versions that exist, sorted by their own columns. */
 export async function listNamedVersions(
   store: Store,

@@ -126,6 +126,19 @@ export async function addTemplateArchival({ query }: Store, { integer }: SqlType
   }
 }
 
+/**
+ * Lets templates be listed, last changed first, by any filter of a list: it holds all their columns, so that a walk reads no rows. It
+ * is not `templates_sorted_by_date` with two columns more, because PostgreSQL limits an index entry to 2,704 bytes.
+ */
+export async function addTemplateListIndex({ query }: Store): Promise<void> {
+  const filtered = ['group_id', 'locale', 'variation', 'template_source', 'updated_by', 'archived_at', 'template_name']
+  await query.schema
+    .createIndex('templates_listed')
+    .on('templates')
+    .columns(['workspace_id', 'updated_at', 'external_template_id', ...filtered])
+    .execute()
+}
+
 /** Locks the templates of a workspace until this transaction ends. Call it before any read. */
 export async function lockTemplates(store: Store, workspaceId: string): Promise<void> {
   await store.lock(`templates ${workspaceId}`)
@@ -133,19 +146,23 @@ export async function lockTemplates(store: Store, workspaceId: string): Promise<
 
 /** The latest versions of templates and their roles in their groups; unknown ids are left out. */
 export async function findTemplates(
-  { query }: Store,
+  store: Store,
   workspaceId: string,
   ids: readonly string[],
 ): Promise<FoundTemplate[]> {
+  return (await findTemplateRows(store, workspaceId, ids)).map(toFound)
+}
+
+/** Their rows, in no particular order. */
+export async function findTemplateRows(
+  { query }: Store,
+  workspaceId: string,
+  ids: readonly string[],
+): Promise<Selectable<TemplateRow>[]> {
   if (ids.length === 0) return []
   // Whole rows, for the reason at `matchingTemplates` in `template-pages.ts`.
-  const rows = await query
-    .selectFrom('templates')
-    .selectAll()
-    .where('workspace_id', '=', workspaceId)
-    .where('external_template_id', 'in', ids)
-    .execute()
-  return rows.map(toFound)
+  const all = query.selectFrom('templates').selectAll().where('workspace_id', '=', workspaceId)
+  return all.where('external_template_id', 'in', ids).execute()
 }
 
 /** Why a template cannot join a group; undefined if it can. Without `current`, the template is new. */

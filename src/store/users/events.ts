@@ -66,6 +66,12 @@ export async function createEvents({ query }: Store, { text, integer }: SqlTypes
     .execute()
 }
 
+/** For the list of a workspace's events, newest first, and for the names of its events. Both grow only at their ends. */
+export async function addEventLists({ query }: Store): Promise<void> {
+  await query.schema.createIndex('events_by_receipt').on('events').columns(['workspace_id', 'id']).execute()
+  await query.schema.createIndex('events_by_name').on('events').columns(['workspace_id', 'action', 'id']).execute()
+}
+
 /** All events, as a query that callers narrow. */
 export function eventRows({ query }: Store) {
   return query.selectFrom('events as event')
@@ -116,6 +122,8 @@ export interface EventCursor {
 }
 
 export interface EventsPage {
+  /** Only events of this name. */
+  readonly action?: string | undefined
   readonly before: EventCursor | undefined
   readonly max: number
 }
@@ -153,19 +161,21 @@ export async function findLastEventTime(store: Store, userIds: readonly number[]
 export async function listIdsOfNewest(
   store: Store,
   userIds: readonly number[],
-  { before, max }: EventsPage,
+  page: EventsPage,
 ): Promise<readonly number[]> {
+  const { max } = page
   if (areFew(userIds, max)) return userIds
-  const read = (some: readonly number[]) => findNewestOfEach(store, some, before)
+  const read = (some: readonly number[]) => findNewestOfEach(store, some, page)
   const found = await findNewest(userIds, { usersPerStatement: USERS_PER_LOOKUP, read, newerFirst, max })
   return found.map(({ userId }) => userId)
 }
 
-async function findNewestOfEach(store: Store, userIds: readonly number[], before: EventCursor | undefined) {
+async function findNewestOfEach(store: Store, userIds: readonly number[], { action, before }: EventsPage) {
   const rows = await store.query
     .selectFrom(wantedValues(store, 'user_id', 'integer', userIds))
     .select((row) => {
-      const events = row.selectFrom('events as event').whereRef('event.user_id', '=', 'wanted.user_id')
+      const all = row.selectFrom('events as event').whereRef('event.user_id', '=', 'wanted.user_id')
+      const events = action === undefined ? all : all.where('event.action', '=', action)
       const earlier = before
         ? events.where((one) => one(one.refTuple('event.time', 'event.id'), '<', one.tuple(before.time, before.id)))
         : events
@@ -181,9 +191,10 @@ async function findNewestOfEach(store: Store, userIds: readonly number[], before
  * sort every event of the user.
  */
 async function listNewest({ query }: Store, userIds: readonly number[], page: EventsPage): Promise<EventCursor[]> {
-  const { before, max } = page
+  const { action, before, max } = page
   const walk = (userId: number) => {
-    const events = query.selectFrom('events').select(['time', 'id']).where('user_id', '=', userId)
+    const all = query.selectFrom('events').select(['time', 'id']).where('user_id', '=', userId)
+    const events = action === undefined ? all : all.where('action', '=', action)
     const earlier = before
       ? events.where((row) => row(row.refTuple('time', 'id'), '<', row.tuple(before.time, before.id)))
       : events
@@ -240,18 +251,6 @@ export async function listNamedEvents(
     .limit(max)
     .execute()
   return rows.map(toNamedEvent)
-}
-
-/** The size of each event's attributes, in bytes of JSON. */
-export async function measureAttributes(
-  store: Store,
-  ids: readonly number[],
-): Promise<{ readonly id: number; readonly bytes: number }[]> {
-  return store.query
-    .selectFrom('events')
-    .select(({ fn }) => ['id', fn<number>('octet_length', ['attributes']).as('bytes')])
-    .where('id', 'in', wantedIds(store, ids))
-    .execute()
 }
 
 /** The attributes of each event, as JSON. */

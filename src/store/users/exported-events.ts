@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { CLOCK_SKEW_SECONDS_MAX } from '../../core/workspace.ts'
 import type { Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
-import { eventRows, toStoredEvent, type StoredEvent } from './events.ts'
+import { eventRows, selectEvents, toStoredEvent, type StoredEvent } from './events.ts'
 import { userRows } from './users.ts'
 
 /** How much the times of receipt may be out of the order of the ids, because a clock was set back. */
@@ -84,4 +84,15 @@ export async function findEvents(store: Store, ids: readonly number[]): Promise<
     .orderBy('event.id')
     .execute()
   return rows.map(toStoredEvent)
+}
+
+/** The size of each event's attributes, in bytes of JSON. */
+export async function measureAttributes(
+  store: Store,
+  ids: readonly number[],
+): Promise<{ readonly id: number; readonly bytes: number }[]> {
+  return selectEvents(store)
+    .select(({ fn }) => ['id', fn<number>('octet_length', ['attributes']).as('bytes')])
+    .where('id', 'in', (sub) => sub.selectFrom(wantedValues(store, 'id', 'integer', ids)).select('wanted.id'))
+    .execute()
 }

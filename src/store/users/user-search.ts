@@ -3,6 +3,7 @@
 import { sql, type RawBuilder } from 'kysely'
 import { CUSTOMER_ID, type Identity } from '../../core/users/user.ts'
 import { toAsciiCapitals } from '../../core/ascii-capitals.ts'
+import { containsPattern } from '../like-pattern.ts'
 import { findIdentities, hasIdLike } from './user-identities.ts'
 import type { Store } from '../store.ts'
 import { skipUsers, usersOf, usersWithEmail } from './users.ts'
@@ -105,13 +106,8 @@ async function findInRange(
 
 function matches(store: Store, { text = '', emailPart, emailKey }: UserSearch): RawBuilder<boolean> {
   const [id, key] = [sql<number>`${sql.ref('user.id')}`, sql<string>`${sql.ref('user.email_key')}`]
-  const ways = [hasIdLike(store, id, toPattern(toAsciiCapitals(text)))]
-  if (emailPart !== undefined) ways.push(sql`${key} like ${toPattern(emailPart)} escape '\\'`)
+  const ways = [hasIdLike(store, id, containsPattern(toAsciiCapitals(text)))]
+  if (emailPart !== undefined) ways.push(sql`${key} like ${containsPattern(emailPart)} escape '\\'`)
   if (emailKey !== undefined) ways.push(sql`${key} = ${emailKey}`)
   return sql`(${sql.join(ways, sql` or `)})`
-}
-
-/** The pattern of `like` for texts that contain this one. */
-function toPattern(text: string): string {
-  return `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`
 }

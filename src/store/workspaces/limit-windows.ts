@@ -152,6 +152,12 @@ export class LimitWindows {
     await fromDriver(() => this.#pool.query(OPEN, [JSON.stringify(rows)]))
   }
 
+  /** The windows of a workspace, ended ones included. */
+  async listOf(workspaceId: string): Promise<UsedWindows[]> {
+    const { rows } = await fromDriver(() => this.#pool.query<LimitWindowRow>(LIST, [workspaceId]))
+    return rows.map(toUsedWindows)
+  }
+
   async close(): Promise<void> {
     await this.#pool.end()
   }
@@ -214,6 +220,8 @@ const TAKE = `
   select workspace_id, operation, minute_starts_at, minute_used, day_starts_at, day_used, is_taken, now,
     set_config('synchronous_commit', 'off', true)
   from decided`
+
+const LIST = 'select * from limit_windows where workspace_id = $1'
 
 interface AnswerRow extends LimitWindowRow {
   is_taken: boolean

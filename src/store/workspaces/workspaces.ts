@@ -1,7 +1,6 @@
 // The tables of workspaces: their settings and the hashes of their API keys. Keys themselves are never stored.
 import { randomBytes } from 'node:crypto'
 import { sql, type Selectable } from 'kysely'
-import type { KeyTile } from '../../core/accounts/credential.ts'
 import { DELIVERY_SETTING_DEFAULTS, type DeliverySettings } from '../../core/delivery/delivery-settings.ts'
 import {
   DEFAULT_SETTINGS,
@@ -11,6 +10,7 @@ import {
   type WorkspaceSettings,
 } from '../../core/workspace.ts'
 import type { SqlTypes, Store } from '../store.ts'
+import type { ApiKey, ApiKeys } from './api-key.ts'
 
 /** The length of `global_control_seed` and `link_key`. */
 const SECRET_BYTES = 32
@@ -39,6 +39,8 @@ interface WorkspaceRow {
   limits: string
   data_key_hash: string
   reports_key_hash: string
+  /** JSON of what is known of each key besides its hash: tile → `KeyDetails`. */
+  key_details: string
   created_at: number
   /** Grows with each change of any workspace, in the order of commits. */
   revision: number
@@ -52,12 +54,11 @@ declare module '../tables.ts' {
   }
 }
 
-/** The SHA-256 of each key, as lower-case hex. */
-export type KeyHashes = { readonly [tile in KeyTile]: string }
+type KeyDetails = Omit<ApiKey, 'hash'>
 
 export interface StoredWorkspace {
   readonly workspace: Workspace
-  readonly keyHashes: KeyHashes
+  readonly keys: ApiKeys
   readonly revision: number
 }
 
@@ -115,6 +116,14 @@ export async function addDeliverySettings({ query }: Store, { text }: SqlTypes):
   }
 }
 
+/** Nothing is known of older keys. */
+export async function addKeyDetails({ query }: Store, { text }: SqlTypes): Promise<void> {
+  await query.schema
+    .alterTable('workspaces')
+    .addColumn('key_details', text, (column) => column.notNull().defaultTo(sql.lit('{}')))
+    .execute()
+}
+
 function newSecrets() {
   return {
     global_control_seed: randomBytes(SECRET_BYTES).toString('base64url'),
@@ -126,13 +135,12 @@ function newSecrets() {
 export type AddedWorkspace = WorkspaceSettings & Pick<Workspace, 'id' | 'createdAt'>
 
 /** Adds a workspace. Throws StoreError `unique` if the id is taken. */
-export async function addWorkspace(store: Store, workspace: AddedWorkspace, keyHashes: KeyHashes): Promise<void> {
+export async function addWorkspace(store: Store, workspace: AddedWorkspace, keys: ApiKeys): Promise<void> {
   const row: WorkspaceRow = {
     id: workspace.id,
     ...toSettingsRow(workspace),
     ...newSecrets(),
-    data_key_hash: keyHashes.data,
-    reports_key_hash: keyHashes.reports,
+    ...toKeysRow(keys),
     created_at: workspace.createdAt,
     revision: await nextRevision(store),
   }
@@ -145,10 +153,9 @@ export async function saveSettings(store: Store, id: string, settings: Workspace
   await store.query.updateTable('workspaces').set(row).where('id', '=', id).execute()
 }
 
-/** Replaces the key of one tile; the old key stops working. */
-export async function saveKeyHash(store: Store, id: string, tile: KeyTile, hash: string): Promise<void> {
-  const column = tile === 'data' ? { data_key_hash: hash } : { reports_key_hash: hash }
-  const row = { ...column, revision: await nextRevision(store) }
+/** Replaces all keys. The caller has read them in the same transaction, under `lockWorkspaces`. */
+export async function saveKeys(store: Store, id: string, keys: ApiKeys): Promise<void> {
+  const row = { ...toKeysRow(keys), revision: await nextRevision(store) }
   await store.query.updateTable('workspaces').set(row).where('id', '=', id).execute()
 }
 
@@ -194,6 +201,18 @@ async function nextRevision({ query }: Store): Promise<number> {
     .returning('revision')
     .executeTakeFirstOrThrow()
   return revision
+}
+
+function toKeysRow({ data, reports }: ApiKeys) {
+  return {
+    data_key_hash: data.hash,
+    reports_key_hash: reports.hash,
+    key_details: JSON.stringify({ data: detailsOf(data), reports: detailsOf(reports) }),
+  }
+}
+
+function detailsOf({ createdAt, createdBy, previous }: ApiKey): KeyDetails {
+  return { createdAt, createdBy, previous }
 }
 
 function toSettingsRow(settings: WorkspaceSettings) {
@@ -244,5 +263,15 @@ function toStored(row: Selectable<WorkspaceRow>): StoredWorkspace {
     globalControlSeed: row.global_control_seed,
     linkKey: row.link_key,
   }
-  return { workspace, keyHashes: { data: row.data_key_hash, reports: row.reports_key_hash }, revision: row.revision }
+  return { workspace, keys: toKeys(row), revision: row.revision }
+}
+
+const NOTHING_KNOWN: KeyDetails = { createdAt: null, createdBy: null, previous: null }
+
+function toKeys({ data_key_hash, reports_key_hash, key_details }: Selectable<WorkspaceRow>): ApiKeys {
+  const details = JSON.parse(key_details) as { readonly [tile in keyof ApiKeys]?: KeyDetails }
+  return {
+    data: { ...NOTHING_KNOWN, ...details.data, hash: data_key_hash },
+    reports: { ...NOTHING_KNOWN, ...details.reports, hash: reports_key_hash },
+  }
 }

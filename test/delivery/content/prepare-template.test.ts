@@ -1,6 +1,11 @@
 // How a template is read once: links as a browser reads them, faults with their places, and what it needs.
 import { describe, expect, it } from 'vitest'
-import { prepareTemplate, type TemplateText } from '../../../src/delivery/content/template/prepare-template.ts'
+import {
+  prepareDraft,
+  prepareTemplate,
+  type TemplateText,
+} from '../../../src/delivery/content/template/prepare-template.ts'
+import { originalOffset, placeAt, replaceParts } from '../../../src/delivery/content/template/text-place.ts'
 
 function prepare(html: string, others: Partial<TemplateText> = {}) {
   return prepareTemplate({ html, subject: 'News', senderName: '', ...others })
@@ -127,5 +132,65 @@ describe('faults of a template', () => {
 
   it('counts places in the original text after coupons', () => {
     expect(prepare('{{Coupons.CouponListName[A]}}{{ x | no }}').faults).toMatchObject([{ line: 1, column: 30 }])
+  })
+})
+
+describe('a template while it is written', () => {
+  const link = '<a href="https://a.example/x">'
+
+  it('is the same, if it has no faults', () => {
+    const text = { html: `${link}{{ a }}</a>`, subject: '{{ b }}', senderName: '' }
+    expect(prepareDraft(text).template).toEqual(prepareTemplate(text))
+  })
+
+  it('has no text where there are faults', () => {
+    const { template } = prepareDraft({ html: '{{ a', subject: '{{ b }}', senderName: '{% nosuch %}' })
+    expect(template).toMatchObject({ html: '', subject: '{{ b }}', senderName: '' })
+    expect(template.faults.map(({ field }) => field)).toEqual(['sender_name', 'email_content'])
+  })
+
+  it('tells where each coupon of a list is printed', () => {
+    const html = `${link}\n{{ Coupons.CouponListName[A] }}{% if Coupons.CouponListName["B"] %}{% endif %}`
+    const { couponUses, placeOf } = prepareDraft({ html, subject: '{{Coupons.CouponListName[A]}}', senderName: '' })
+    const places = couponUses.map(({ label, field, at }) => ({ label, field, ...placeOf(field, at) }))
+    expect(places).toMatchObject([
+      { label: 'A', field: 'subject', line: 1, column: 3 },
+      { label: 'A', field: 'email_content' },
+      { label: 'B', field: 'email_content' },
+    ])
+  })
+
+  it('names the places of faults behind coupons with line breaks', () => {
+    const { faults } = prepareTemplate({
+      html: '{{ Coupons.CouponListName[\nA\n] }} {{ x | nosuch }}',
+      subject: '',
+      senderName: '',
+    })
+    expect(faults).toMatchObject([{ line: 3, column: 6 }])
+  })
+})
+
+describe('places in a text', () => {
+  const replacements = [
+    { begin: 2, end: 4, text: 'xyz' },
+    { begin: 6, end: 6, text: '++' },
+    { begin: 6, end: 8, text: '' },
+  ]
+
+  it('are found again after parts were replaced', () => {
+    expect(replaceParts('abcdefghij', replacements)).toBe('abxyzef++ij')
+    const originals = Array.from({ length: 11 }, (_, offset) => originalOffset(offset, replacements))
+    expect(originals).toEqual([0, 1, 2, 2, 2, 4, 5, 6, 6, 8, 9])
+  })
+
+  it.each([
+    ['', 0, 1, 1],
+    ['ab', 2, 1, 3],
+    ['a\nb', 1, 1, 2],
+    ['a\nb', 2, 2, 1],
+    ['\n\n', 2, 3, 1],
+    ['\r\nb', 3, 2, 2],
+  ])('of %j at %i are line %i, column %i', (text, offset, line, column) => {
+    expect(placeAt(text, offset)).toEqual({ line, column })
   })
 })

@@ -3,6 +3,7 @@ import type { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { OpenedLetter } from '../../../src/delivery/content/opened-letter.ts'
 import { renderMessage } from '../../../src/delivery/content/render-message.ts'
+import { TOO_SLOW } from '../../../src/delivery/content/render-limits.ts'
 import { Renderer } from '../../../src/delivery/content/renderer.ts'
 import { renderPreview } from '../../../src/delivery/content/render-preview.ts'
 import { until } from '../../support/server.ts'
@@ -76,6 +77,12 @@ describe('the renderer', () => {
       problem: 'Rendering the message took longer than 1 second.',
       missing: [],
     })
+  }, 60_000)
+
+  it('ends the thread after a second, also if it was idle before', async () => {
+    const renderer = startRenderer()
+    await renderer.render(jobOf(letterOf('fast')))
+    expect(await renderer.render(jobOf(letterOf(SLOW)))).toMatchObject({ isOk: false, problem: TOO_SLOW })
   }, 60_000)
 
   it('makes a message once more that was late because the machine stood still', async () => {

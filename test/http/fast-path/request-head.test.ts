@@ -78,6 +78,7 @@ describe('A head', () => {
     ['that closes the connection', requestOf({ headers: { connection: 'close' } })],
     ['that names headers of the connection', requestOf({ headers: { connection: 'keep-alive, x-a' } })],
     ['that closes the connection of a proxy', requestOf({ headers: { 'proxy-connection': 'close' } })],
+    ['that may be of a session', requestOf({ headers: { Cookie: '__Host-tidings=x' } })],
     ['with a space before a colon', requestOf({ headers: { 'x-a ': '1' } })],
     ['with a header continued on the next line', requestOf({ headers: { 'x-a': '1\r\n 2' } })],
     ['with a bare line feed', requestOf({ headers: { 'x-a': '1\nx-b: 2' } })],

@@ -1,6 +1,9 @@
 // The preference page behind the links of messages over real HTTP, on every store: what it shows, and what its form changes.
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { labelCategory } from '../../../src/actions/workspaces/change-categories.ts'
+import type { CategoryLabels } from '../../../src/core/workspaces/category-labels.ts'
+import { changedByTest } from '../../support/audit/changed-by.ts'
 import { listFactsOf, storeRun, type SentRun } from '../../support/calls/link-calls.ts'
 import { NO_LIMITS, preferenceCalls, type PreferenceCalls } from '../../support/calls/preference-calls.ts'
 import { reportCallsOf, type ReportCalls } from '../../support/calls/report-calls.ts'
@@ -181,6 +184,30 @@ describeEachStore('The preference page', (kind) => {
     const page = await read()
     expect(page).toContain(`dir="${direction}"`)
     expect(page).toContain(`<h1>${title}</h1>`)
+  })
+
+  it.each([
+    ['de-AT', ['Neuigkeiten', EVIL, EVIL]],
+    ['pt-PT', ['Novidades', 'offers', EVIL]],
+    ['xx', ['news', 'offers', EVIL]],
+  ])('calls a category by its label in the language of the locale %s, else by its name', async (locale, expected) => {
+    const workspaceId = server.workspace.id
+    const label = (name: string, labels: CategoryLabels) =>
+      server.database.write((store) => labelCategory(store, { name, by: changedByTest(workspaceId) }, labels))
+    await label('news', { de: 'Neuigkeiten', fr: 'Actualités', 'pt-BR': 'Novidades' })
+    await label('offers', { de: EVIL })
+    await trackingOf(server).apply({ type: 'customer', customer_id: customer, attributes: { locale } })
+    await set('OPTED_IN', { news: true, offers: false })
+    const page = await read()
+    const labels = switchesOf(page).map(({ category }) => category)
+    expect(labels).toEqual(expected)
+    expect(page).not.toContain('<b>')
+    // What a person decides belongs to the name.
+    const saved = await save(page, labels.slice(0, 1))
+    expect(switchesOf(saved).map(({ category }) => category)).toEqual(expected)
+    await expectOptIn('OPTED_IN', { news: true, offers: false, [EVIL]: false })
+    await label('news', {})
+    await label('offers', {})
   })
 
   it('of a test, or of an erased person, shows nothing and changes nothing', async () => {

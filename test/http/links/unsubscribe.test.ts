@@ -1,6 +1,9 @@
 // Unsubscribing by the links of messages over real HTTP, on every store: the page, one click (RFC 8058), and what becomes of both.
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { labelCategory } from '../../../src/actions/workspaces/change-categories.ts'
+import type { CategoryLabels } from '../../../src/core/workspaces/category-labels.ts'
+import { changedByTest } from '../../support/audit/changed-by.ts'
 import { listFactsOf, listHitsOf, storeRun, type SentRun } from '../../support/calls/link-calls.ts'
 import { NO_LIMITS, preferenceCalls, type PreferenceCalls } from '../../support/calls/preference-calls.ts'
 import { reportCallsOf, type ReportCalls } from '../../support/calls/report-calls.ts'
@@ -68,6 +71,19 @@ describeEachStore('Unsubscribing by a link', (kind) => {
     expect([await optIn(), await calls.proofsOf(customer)]).toEqual(before)
     expect(await listHitsOf(server.database, run.number)).toEqual([])
     expect(await facts(run)).toEqual([])
+  })
+
+  it('names the category by its label in the language of the person, and ends the category itself', async () => {
+    const workspaceId = server.workspace.id
+    const label = (labels: CategoryLabels) =>
+      server.database.write((store) => labelCategory(store, { name: 'news', by: changedByTest(workspaceId) }, labels))
+    await label({ de: 'Neuigkeiten', fr: 'Actualités' })
+    await trackingOf(server).apply({ type: 'customer', customer_id: customer, attributes: { locale: 'de' } })
+    const run = await sendTo('news')
+    expect(await (await fetch(server.url + pathOf(run))).text()).toContain('Neuigkeiten')
+    expect(await (await post(run)).text()).toContain('Neuigkeiten')
+    await expectOptIn('OPTED_IN', { news: false, offers: true })
+    await label({})
   })
 
   it('shows a page with one button, which names the category and not the address', async () => {

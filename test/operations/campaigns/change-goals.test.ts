@@ -9,6 +9,7 @@ import { findCampaign, saveCampaign, type StoredCampaign } from '../../../src/st
 import { findGoalBackfill, saveGoalBackfill, type GoalBackfill } from '../../../src/store/campaigns/goal-backfills.ts'
 import { mergeUsers, saveUsers } from '../../../src/store/users/users.ts'
 import { findWorkspace } from '../../../src/store/workspaces/workspaces.ts'
+import { REQUESTED_BY_TEST } from '../../support/audit/changed-by.ts'
 import { campaignCallsOf, type CampaignCalls } from '../../support/calls/campaign-calls.ts'
 import { meddled } from '../../support/meddled-store.ts'
 import { countValues } from '../../support/record-queries.ts'
@@ -56,7 +57,8 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
   const changeBy = async (parts: Pick<Parts, 'database' | 'queue'>, campaign_id: string, { id }: TestWorkspace) => {
     const found = await findWorkspace(server.database, id)
     const body = { conversion_goals: [goalOn('D')] }
-    const request = { workspace: found?.workspace, path: { campaign_id }, body, now: NOON }
+    const sent = { path: { campaign_id }, body, now: NOON }
+    const request = { ...REQUESTED_BY_TEST, workspace: found?.workspace, ...sent }
     await updateCampaign.handle(request as never, parts as Parts)
   }
   /** Ends a recount like the pipeline: the pending goals and generation become the counted ones. */

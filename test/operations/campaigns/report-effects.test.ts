@@ -9,9 +9,9 @@ import { addCampaign, lockCampaigns } from '../../../src/store/campaigns/campaig
 import { listParkedEntries } from '../../../src/store/entries/parked-entries.ts'
 import { WriterLock } from '../../../src/runtime/writer-lock.ts'
 import { hasUsers } from '../../../src/store/users/user-counts.ts'
-import { addWorkspace } from '../../../src/store/workspaces/workspaces.ts'
-import { DEFAULT_SETTINGS } from '../../../src/core/workspace.ts'
+import { createWorkspace } from '../../../src/actions/create-workspace.ts'
 import { campaignCallsOf } from '../../support/calls/campaign-calls.ts'
+import { changedByTest } from '../../support/audit/changed-by.ts'
 import { NOW, openPipelineBench, type PipelineBench, type TestEntry } from '../../support/pipeline-bench.ts'
 import { AUDIENCE, MESSAGE_EVENTS, reportOf, type ReportKind } from '../../support/calls/report-calls.ts'
 import { startServer, until, type TestServer, type TestWorkspace } from '../../support/server.ts'
@@ -218,13 +218,13 @@ describeEachStore('A campaign report in batches of the pipeline (report_audience
     const [id] = await bench.append(parked)
     await bench.follow()
     expect(await bench.receipt(id, workspaceId)).toMatchObject({ status: 'parked', events: 2 })
-    const late = { ...DEFAULT_SETTINGS, name: 'late', id: workspaceId, createdAt: NOW }
-    await bench.database.write((store) => addWorkspace(store, late, { data: '', reports: '' }))
+    await createWorkspace(bench.database, workspaceId, { name: 'late' }, NOW)
     expect(await makeCampaign(workspaceId)).toBe(campaign)
     await bench.append({ ...report(campaign, { customer_id: 'b' }), workspaceId })
     await bench.follow()
     const position = (await listParkedEntries(bench.database, start, 1))[0]?.position as number
-    expect(await replayParked(bench.database, position, NOW)).toEqual({ outcome: 'applied' })
+    const by = changedByTest(workspaceId, NOW)
+    expect(await replayParked(bench.database, { position, by })).toEqual({ outcome: 'applied' })
     expect(await bench.receipt(id, workspaceId)).toMatchObject({ status: 'processed', events: 2, duplicates: 1 })
     const { users, facts, differingCells } = await verifyStatistics(bench.database, workspaceId, () => {})
     expect([users, facts, differingCells]).toEqual([2, 2, 0])

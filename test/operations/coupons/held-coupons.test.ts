@@ -1,14 +1,10 @@
 // Codes that messages have, through real HTTP, on every store: their state, their holders, the counts, and that they stay.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { holdCoupons, issueCoupons, releaseCoupons } from '../../../src/actions/coupons/hold-coupons.ts'
-import { findUserId } from '../../../src/store/users/users.ts'
 import { couponCallsOf, couponsPath, LISTS_PATH, type CouponCalls } from '../../support/calls/coupon-calls.ts'
-import { reportCallsOf } from '../../support/calls/report-calls.ts'
+import { HOLDING_AT, HOLDING_RUN, makeHolders } from '../../support/coupons/coupon-holders.ts'
 import { startServer, until, type TestServer } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
-
-const AT = Date.parse('2026-05-04T10:00:00Z')
-const RUN = 7
 
 interface CodesBody {
   readonly data: readonly { readonly code: string; readonly state: string; readonly holder: unknown }[]
@@ -23,51 +19,9 @@ describeEachStore('Codes that messages have (list_coupons, delete_coupons, fetch
   beforeAll(async () => {
     server = await startServer(kind)
     calls = couponCallsOf(server)
-    const campaign = await reportCallsOf(server).makeCampaign()
-    campaignId = campaign.id
-    for (const customerId of ['ann', 'bob'])
-      await server.call('POST', `/v1/customer/${server.workspace.id}`, {
-        body: { type: 'customer', customer_id: customerId, attributes: { name: customerId } },
-      })
-    const userIdOf = (value: string) =>
-      until(`the user ${value} exists`, () => {
-        return findUserId(server.database, server.workspace.id, { name: 'customer_id', value })
-      })
-    const [ann, bob] = [await userIdOf('ann'), await userIdOf('bob')]
-    await addRun(campaign.number)
-    await addMessages([
-      { number: 1, user_id: ann, customer_id: 'ann' },
-      { number: 2, user_id: bob, customer_id: 'bob' },
-      { number: 3, user_id: bob, customer_id: 'bob' },
-    ])
+    campaignId = await makeHolders(server, ['ann', 'bob', 'bob', 'eve'])
   })
   afterAll(() => server.stop())
-
-  async function addRun(campaign: number): Promise<void> {
-    const own = { number: RUN, campaign, workspace_id: server.workspace.id, sender: 1, phase: 'sending' }
-    const times = { evaluated_at: AT, started_at: AT, finished_at: null }
-    const progress = { last_user: 9, frozen_through: 0, told_through: 0, without_address: 0 }
-    const rest = { is_capped: 1, content: '{}', condition: '{}' }
-    await server.database.write(async ({ query }) => {
-      await query
-        .insertInto('runs')
-        .values({ ...own, ...times, ...progress, ...rest })
-        .execute()
-    })
-  }
-
-  async function addMessages(messages: readonly { number: number; user_id: number; customer_id: string }[]) {
-    const none = { variation: null, locale: null, reason: null, claim: null, claimed_at: null, targets: null }
-    const times = { next_at: 0, first_tried_at: null, attempted_at: null, sent_at: null }
-    const rest = { run: RUN, email_key: 'key', audience_group: 'target', state: 'sending', ...none, ...times }
-    await server.database.write(async ({ query }) => {
-      for (const message of messages)
-        await query
-          .insertInto('messages')
-          .values({ ...rest, ...message })
-          .execute()
-    })
-  }
 
   /** Makes a list of A to E, of which the messages 1, 2 and 3 hold A, B and C; B and C are issued. */
   async function makeHeld() {
@@ -76,11 +30,11 @@ describeEachStore('Codes that messages have (list_coupons, delete_coupons, fetch
     const { number } = await calls.stored(id)
     await server.database.write(async (store) => {
       await holdCoupons(store, {
-        run: RUN,
-        at: AT,
+        run: HOLDING_RUN,
+        at: HOLDING_AT,
         wanted: [1, 2, 3].map((message) => ({ message, listNumbers: [number] })),
       })
-      await issueCoupons(store, RUN, [2, 3])
+      await issueCoupons(store, HOLDING_RUN, [2, 3])
     })
     return { id, upload, number }
   }
@@ -104,7 +58,7 @@ describeEachStore('Codes that messages have (list_coupons, delete_coupons, fetch
     const { id } = await makeHeld()
     const holderOf = (customer: string, message: number) => {
       const at = '2026-05-04T10:00:00.000Z'
-      return { customer_id: customer, campaign_id: campaignId, message_id: `${RUN}-${message}`, at }
+      return { customer_id: customer, campaign_id: campaignId, message_id: `${HOLDING_RUN}-${message}`, at }
     }
     expect((await list(id)).data.map(({ holder }) => holder)).toEqual([
       holderOf('ann', 1),
@@ -117,25 +71,19 @@ describeEachStore('Codes that messages have (list_coupons, delete_coupons, fetch
   })
 
   it('are listed without a holder once the person is erased', async () => {
-    const body = { type: 'customer', customer_id: 'eve', attributes: {} }
-    await server.call('POST', `/v1/customer/${server.workspace.id}`, { body })
-    const eve = await until('the user exists', () => {
-      return findUserId(server.database, server.workspace.id, { name: 'customer_id', value: 'eve' })
-    })
-    await addMessages([{ number: 4, user_id: eve, customer_id: 'eve' }])
     const id = await calls.make()
     await calls.addJson(id, ['A'])
     const { number } = await calls.stored(id)
     await server.database.write(async (store) => {
-      await holdCoupons(store, { run: RUN, at: AT, wanted: [{ message: 4, listNumbers: [number] }] })
-      await issueCoupons(store, RUN, [4])
+      await holdCoupons(store, { run: HOLDING_RUN, at: HOLDING_AT, wanted: [{ message: 4, listNumbers: [number] }] })
+      await issueCoupons(store, HOLDING_RUN, [4])
     })
     const erased = await until('the person is erased', async () => {
       const answer = await server.call('DELETE', `/v1/customer/${server.workspace.id}?customer_id=eve`)
       return answer.status !== 503 && answer
     })
     expect(erased.status).toBe(200)
-    const holder = { customer_id: null, campaign_id: campaignId, message_id: `${RUN}-4` }
+    const holder = { customer_id: null, campaign_id: campaignId, message_id: `${HOLDING_RUN}-4` }
     expect((await list(id)).data).toMatchObject([{ code: 'A', state: 'issued', holder }])
   })
 
@@ -181,7 +129,7 @@ describeEachStore('Codes that messages have (list_coupons, delete_coupons, fetch
 
   it('are deleted once they are available again', async () => {
     const { id } = await makeHeld()
-    await server.database.write((store) => releaseCoupons(store, RUN, [1, 2]))
+    await server.database.write((store) => releaseCoupons(store, HOLDING_RUN, [1, 2]))
     expect(statesOf(await list(id))).toContain('A available')
     expect(await remove(id, { coupons: ['A'] })).toMatchObject({ deleted: 1 })
     expect((await list(id, '?customer_id=ann')).data).toEqual([])

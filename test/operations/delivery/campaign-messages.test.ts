@@ -225,6 +225,15 @@ describeEachStore(
       const ids = async (query: string) => (await get(query)).body.data.map((item) => item['campaign_id'])
       expect((await ids('?customer_id=p11')).slice(0, 2)).toEqual([second.id, first.id])
       const { body } = await get('?customer_id=p11&limit=1')
+      // So a client can merge them with what else happened to the person.
+      const [stored] = await server.database.query
+        .selectFrom('runs')
+        .select('evaluated_at')
+        .where('number', '=', second.run)
+        .execute()
+      const evaluated_at = new Date(stored?.evaluated_at ?? 0).toISOString()
+      const found = await calls.call<{ name: string }>('GET', `${CAMPAIGNS_PATH}/${second.id}`)
+      expect(body.data[0]).toMatchObject({ campaign_name: found.body.name, evaluated_at })
       expect(await ids(`?customer_id=p11&limit=1&before=${body.next_before}`)).toEqual([first.id])
       expect(await ids('?customer_id=nobody')).toEqual([])
       expectRefusal(await get(''), 400, 'invalid_request', ['query.customer_id'])

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { WorkspaceSettings } from '../../../src/core/workspace.ts'
 import type { ErrorBody } from '../../../src/http/answers/error-answer.ts'
+import { CAMPAIGNS_PATH } from '../../support/calls/campaign-calls.ts'
 import { couponCallsOf } from '../../support/calls/coupon-calls.ts'
 import { TemplateCaller } from '../../support/calls/template-calls.ts'
 import { deliveryCallsOf, EVERYBODY, type DeliveryCalls } from '../../support/delivery/delivery-calls.ts'
@@ -14,7 +15,7 @@ const NOON = Date.parse('2026-05-10T12:00:00Z')
 const COUPON = '<p>{{Coupons.CouponListName["summer"]}}</p>'
 const TEMPLATE = 'delivery.variations[0].external_template_id'
 
-describeEachStore('Start campaign (start_campaign)', (kind) => {
+describeEachStore('Start campaign (start_campaign) and Check campaign (check_campaign)', (kind) => {
   let server: TestServer
   let calls: DeliveryCalls
   let templates: TemplateCaller
@@ -112,6 +113,35 @@ describeEachStore('Start campaign (start_campaign)', (kind) => {
   it.each(unfit)('refuses a workspace whose emails are %s', async (_what, settings) => {
     const workspace = await server.makeWorkspace(settings)
     expectRefusal(await start({}, workspace), 400, 'invalid_request', ['delivery'])
+  })
+
+  const check = (id: string) => calls.call('POST', `${CAMPAIGNS_PATH}/${id}/check`)
+  const NO_FAULTS = { status: 200, body: { faults: [] } }
+
+  it('a check names the faults of a start, and changes nothing', async () => {
+    const id = await calls.makeDelivered({ sender_id: 'unknown', category: 'unknown' })
+    const refusal = (await calls.put(id, 'start')).body as ErrorBody
+    expect(await check(id)).toMatchObject({ status: 200, body: { faults: refusal.error.details } })
+    expect(refusal.error.details?.map(({ field }) => field)).toContain('delivery.category')
+    expect(await calls.stateOf(id)).toBe('draft')
+  })
+
+  it('a check of a draft that can be started, or was, finds nothing', async () => {
+    const id = await calls.makeDelivered()
+    expect(await check(id)).toMatchObject(NO_FAULTS)
+    expect(await calls.stateOf(id)).toBe('draft')
+    await calls.put(id, 'start')
+    expect(await check(id)).toMatchObject(NO_FAULTS)
+  })
+
+  it('a check shows the warnings of a start', async () => {
+    const { id: sender_id } = await calls.addSender({ trackingUrl: 'http://links.shop.example' })
+    const { body } = await check(await calls.makeDelivered({ sender_id }))
+    expect(body).toMatchObject({ faults: [], warnings: [{ field: 'delivery.sender_id' }] })
+  })
+
+  it('a campaign that Tidings does not send has no check', async () => {
+    expectRefusal(await check(await calls.make()), 409, 'conflict')
   })
 
   it('refuses an archived campaign', async () => {

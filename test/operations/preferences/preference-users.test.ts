@@ -1,6 +1,6 @@
 // The users that a request for preferences identifies, in the store: which columns are read, and what concurrent merges change.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { nothingSetFor, recordChange } from '../../../src/core/users/preference.ts'
+import { nothingSetFor, recordPreferenceChange } from '../../../src/core/users/preference.ts'
 import { CUSTOMER_ID } from '../../../src/core/users/user.ts'
 import { DEFAULT_SETTINGS, type Workspace } from '../../../src/core/workspace.ts'
 import type { LogReader } from '../../../src/log/event-log.ts'
@@ -216,6 +216,6 @@ async function addUsers(store: Store, ids: readonly number[], emailKey: string):
 }
 
 async function optOut(store: Store, userId: number): Promise<void> {
-  const { current, change } = recordChange(nothingSetFor(userId), OPTED_OUT, { by: 'key:data', ip: null })
+  const { current, change } = recordPreferenceChange(nothingSetFor(userId), OPTED_OUT, { by: 'key:data', ip: null })
   await savePreferences(store, [current], [change])
 }

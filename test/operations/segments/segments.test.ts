@@ -105,6 +105,18 @@ describeEachStore('Segments (create_segment, get_segment, list_segments, update_
     expectRefusal(await calls.call('GET', '?before=none'), 400, 'invalid_request', ['query.before'])
   })
 
+  it('finds segments by a part of their names', async () => {
+    for (const name of ['Returning customers', 'Trial', '100% off', 'returned']) await calls.create({ name })
+    const namesOf = async (query: string) => {
+      const { body } = await calls.call<{ data: SegmentBody[]; next_before: string | null }>('GET', query)
+      return { names: body.data.map(({ name }) => name), next: body.next_before !== null }
+    }
+    expect(await namesOf('?search=RETURN')).toEqual({ names: ['returned', 'Returning customers'], next: false })
+    expect(await namesOf('?search=return&limit=1')).toEqual({ names: ['returned'], next: true })
+    expect(await namesOf('?search=%25')).toEqual({ names: ['100% off'], next: false })
+    expect(await namesOf('?search=none')).toEqual({ names: [], next: false })
+  })
+
   it('changing replaces what is sent, and tells when', async () => {
     const id = await calls.make(PLAN)
     server.setClock(NOON + 1_000)

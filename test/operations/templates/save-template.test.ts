@@ -1,5 +1,5 @@
 // Creating and updating email templates through real HTTP, on every store.
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectRefusal, startServer, type TestServer, type TestWorkspace } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
 import { newTemplate, ROOMY, TemplateCaller, TEMPLATES } from '../../support/calls/template-calls.ts'
@@ -334,5 +334,40 @@ describeEachStore('Create and update email templates (create_template, update_te
     expect((await group(parent)).map((item) => item.external_template_id).toSorted()).toEqual(
       [parent, children[1] as string].toSorted(),
     )
+  })
+
+  describe('if_version', () => {
+    const update = (id: string, more: object) => {
+      return templates.update({ external_template_id: id, updated_by: 'ben', meta_info: { locale: 'de' }, ...more })
+    }
+
+    it('lets an update of the current version pass', async () => {
+      const id = await templates.add()
+      expect((await update(id, { if_version: 1 })).body).toEqual({ external_template_id: id, version: 2 })
+      expect((await update(id, {})).body.version).toBe(3)
+    })
+
+    it('refuses the update of another version, and names the current one and who made it', async () => {
+      const id = await templates.add()
+      await templates.change(id, {}, 'cleo')
+      const refused = await update(id, { if_version: 1 })
+      expectRefusal(refused, 409, 'conflict', ['if_version'])
+      const details = [{ field: 'if_version', problem: 'must be 2, the current version' }]
+      const message = expect.stringMatching(/version 2 by cleo, made at /) as string
+      expect(refused.body).toMatchObject({ error: { message, details } })
+      expect(await templates.latest(id)).toMatchObject({ version: 2, updated_by: 'cleo' })
+    })
+
+    it('lets one of several updates of the same version pass', async () => {
+      const id = await templates.add()
+      const answers = await Promise.all(Array.from({ length: 5 }, () => update(id, { if_version: 1 })))
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+      expect(answers.filter(({ status }) => status === 409)).toHaveLength(4)
+      expect((await templates.latest(id)).version).toBe(2)
+    })
+
+    it('must be a version', async () => {
+      expectRefusal(await update(await templates.add(), { if_version: 0 }), 400, 'invalid_request', ['if_version'])
+    })
   })
 })

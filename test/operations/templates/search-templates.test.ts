@@ -454,7 +454,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
   })
 
   it('answers 405 to other methods of its paths', async () => {
-    expectRefusal(await server.call('GET', SEARCH), 405, 'method_not_allowed')
+    expectRefusal(await server.call('PATCH', SEARCH), 405, 'method_not_allowed')
     expectRefusal(await server.call('PATCH', TEMPLATES, { body: newTemplate() }), 405, 'method_not_allowed')
   })
 })

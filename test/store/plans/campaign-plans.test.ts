@@ -2,7 +2,8 @@
 import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { addCampaignEvents } from '../../../src/store/campaigns/campaign-events.ts'
-import { listCampaignsOf } from '../../../src/store/campaigns/campaign-pages.ts'
+import { CAMPAIGN_STATES } from '../../../src/core/delivery/delivery-changes.ts'
+import { listCampaignsOf, type CampaignsPage } from '../../../src/store/campaign-lists/campaign-pages.ts'
 import {
   addCampaign,
   findCampaign,
@@ -19,6 +20,9 @@ import {
   type StoredCampaign,
 } from '../../../src/store/campaigns/campaigns.ts'
 import { findGoalBackfill, firstBackfill, saveGoalBackfill } from '../../../src/store/campaigns/goal-backfills.ts'
+import { addDelivery } from '../../../src/store/delivery/deliveries.ts'
+import { toDeliverySettings } from '../../../src/operations/campaigns/delivery-body.ts'
+import { takeSenderLease } from '../../../src/store/senders/sender-leases.ts'
 import type { Database, Store } from '../../../src/store/store.ts'
 import { countUsers } from '../../../src/store/users/user-counts.ts'
 import { saveUsers } from '../../../src/store/users/users.ts'
@@ -30,6 +34,14 @@ import { describeEachStore, makeStore, openTestDatabase, type TestLocation } fro
 const CAMPAIGNS = 2_000
 const USERS = 20_000
 const WORKSPACES = 20
+const SENDERS = 2_000
+/** Ways to find campaigns, and what narrows the tables of deliveries and senders. */
+const FINDINGS = [
+  ['a part of the name', { search: 'sale' }],
+  ...CAMPAIGN_STATES.map((state) => [`the state ${state}`, { states: [state] }] as const),
+  ['several states and a text', { states: ['draft', 'waiting', 'none'], search: 'sale' }],
+] as const satisfies readonly (readonly [string, Pick<CampaignsPage, 'states' | 'search'>])[]
+const FOUND_BY = ['workspace_id', 'number', 'campaign', 'state', 'sender', 'id']
 
 describeEachStore('Campaigns', (kind) => {
   let location: TestLocation
@@ -42,6 +54,10 @@ describeEachStore('Campaigns', (kind) => {
     await database.write(async (store) => {
       for (let number = 1; number <= CAMPAIGNS; number++) campaign = await add(store, number)
       await addCampaignEvents(store, manyEvents())
+      for (let number = 1; number <= CAMPAIGNS; number += 2) await deliver(store, number)
+      for (let sender = 1; sender <= SENDERS; sender++) {
+        await takeSenderLease(store, { sender, holder: 'h', keptMs: 1, isAlone: true })
+      }
       for (let number = 1; number <= CAMPAIGNS; number++) await saveGoalBackfill(store, firstBackfill(`w${number}`))
       await saveUsers(store, manyUsers())
       await sql`analyze`.execute(store.query)
@@ -68,6 +84,10 @@ describeEachStore('Campaigns', (kind) => {
         [`the first page with archived=${archived}`, ['workspace_id'], page()],
         [`a further page with archived=${archived}`, ['workspace_id'], page(1_000)],
       ]
+    }),
+    ...FINDINGS.flatMap(([what, finding]): Lookup[] => {
+      const page = { ...finding, archived: 'all', before: 1_000, max: 51 } as const
+      return [[`campaigns by ${what}`, FOUND_BY, (store) => listCampaignsOf(store, 'w1', page)]]
     }),
     ['all campaigns of a workspace', ['workspace_id'], (store) => listAllCampaigns(store, 'w1')],
     ['the generations of a workspace', ['workspace_id'], (store) => listBackfilledGenerations(store, 'w1')],
@@ -96,7 +116,11 @@ describeEachStore('Campaigns', (kind) => {
       const page = { archived, before: 1_000, max: 51 }
       queries.push(...(await recordQueries(database, (store) => listCampaignsOf(store, 'w1', page))))
     }
-    expect(queries).toHaveLength(4)
+    for (const [, finding] of FINDINGS) {
+      const page = { ...finding, archived: false, before: undefined, max: 51 }
+      queries.push(...(await recordQueries(database, (store) => listCampaignsOf(store, 'w1', page))))
+    }
+    expect(queries).toHaveLength(4 + FINDINGS.length)
     for (const query of queries) expect(await explain(database, query)).toMatchObject({ sorts: false })
   })
 
@@ -128,6 +152,15 @@ function add(store: Store, number: number): Promise<StoredCampaign> {
     createdBy: 'anna',
     createdAt: number,
   })
+}
+
+function deliver(store: Store, campaign: number) {
+  const settings = toDeliverySettings({
+    sender_id: 's',
+    audience: { include: ['x'] },
+    variations: [{ name: 'A', share: 100, external_template_id: 't' }],
+  })
+  return addDelivery(store, { campaign, workspaceId: `w${campaign % WORKSPACES}`, settings, seed: 's' })
 }
 
 function manyEvents() {

@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { NO_ALERTS } from '../../../src/core/coupons/coupon-list.ts'
+import { listCouponListsOf } from '../../../src/store/coupons/coupon-list-pages.ts'
 import {
   addCouponList,
   countAddedCoupons,
@@ -10,7 +11,6 @@ import {
   findCouponList,
   findCouponListsByLabel,
   findTakenNames,
-  listCouponListsOf,
   lockCouponListRows,
   measureCouponLists,
   saveCouponList,
@@ -20,6 +20,7 @@ import {
   findCompletedUpload,
   findUploadAfter,
   findUploadsOfCodes,
+  listCompletedUploads,
   recordCompletedUpload,
 } from '../../../src/store/coupons/completed-uploads.ts'
 import {
@@ -76,7 +77,13 @@ describeEachStore('Coupons', (kind) => {
       for (let number = 1; number <= LISTS; number++) {
         await openUpload(store, { listNumber: number, firstCouponId: CODES + number, heartbeatAt: number })
         const range = { firstCouponId: number * 10, lastCouponId: number * 10 + 9 }
-        await recordCompletedUpload(store, { listNumber: (number % 2) + LISTS - 1, ...range, addedAt: 1 })
+        await recordCompletedUpload(store, {
+          listNumber: (number % 2) + LISTS - 1,
+          ...range,
+          addedAt: 1,
+          codes: null,
+          uploadedBy: null,
+        })
       }
       const coupons = Array.from({ length: CODES }, (_, index) => ({ listNumber: list.number, coupon: index + 1 }))
       await addReleased(store, coupons.slice(0, CODES / 2))
@@ -98,6 +105,15 @@ describeEachStore('Coupons', (kind) => {
   const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
     ['a list by id', ['id'], (store) => findCouponList(store, 'w1', 'list-1')],
     ['the lists of a workspace', ['workspace_id'], (store) => listCouponListsOf(store, 'w1')],
+    [
+      'a page of lists by a part of their name and their status',
+      ['workspace_id'],
+      (store) => {
+        const status = { wanted: 'ACTIVE', today: '2026-01-01' } as const
+        return listCouponListsOf(store, 'w1', { text: 'sum', status, before: 5, max: 51 })
+      },
+    ],
+    ['the uploads to a list', ['list_number'], (store) => listCompletedUploads(store, 1, { before: 5, max: 51 })],
     ['the number and the size of lists', ['workspace_id'], (store) => measureCouponLists(store, 'w1')],
     ['taken names', ['name', 'label'], (store) => findTakenNames(store, 'w1', { name: 'x', label: 'x' })],
     ['a list to change', ['number', 'id'], (store) => saveCouponList(store, list)],

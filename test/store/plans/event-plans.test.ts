@@ -8,6 +8,7 @@ import {
   listEventsOf,
   type StoredEvent,
 } from '../../../src/store/users/events.ts'
+import { findEventNames, searchEvents } from '../../../src/store/event-lists/listed-events.ts'
 import type { Database, Store } from '../../../src/store/store.ts'
 import { saveIdentities } from '../../../src/store/users/user-identities.ts'
 import { mergeUsers, saveUsers } from '../../../src/store/users/users.ts'
@@ -20,6 +21,8 @@ const EVENTS = 40_000
 const USERS = 20_000
 /** How many users, the last ones, are already merged into others. */
 const MERGED = 10_000
+/** Events of another workspace, which has few of all. */
+const THEIRS = 2_000
 const MANY = Array.from({ length: 150 }, (_, index) => index + 1)
 
 describeEachStore('Events of users', (kind) => {
@@ -45,6 +48,7 @@ describeEachStore('Events of users', (kind) => {
     ['a further page of one user', (store) => listEventsOf(store, [1], { before, max: 51 })],
     ['a page of a merged user', (store) => listEventsOf(store, [1, 2, 3], { before, max: 51 })],
     ['the ids with the newest events among very many', (store) => listIdsOfNewest(store, MANY, { before, max: 1 })],
+    ['a page of the events of one name', (store) => listEventsOf(store, [1], { action: 'A', before, max: 51 })],
     ['the last event of a merged user', (store) => findLastEventTime(store, [1, 2, 3])],
   ]
   it.each(lists)('finds %s by index, without sorting', async (_what, work) => {
@@ -80,6 +84,32 @@ describeEachStore('Events of users', (kind) => {
     expect(await listEventsOf(database, ids, { before: { time: 1, id: 0 }, max: 10 })).toHaveLength(1)
   })
 
+  const own = { workspaceId: 'small' }
+  const range = { before: EVENTS + THEIRS, max: 51, examinedMax: 10_000 }
+  const [tv, named] = [
+    { ...own, platform: 'TV' },
+    { ...own, action: 'A' },
+  ]
+  const names = { prefix: 'A', after: 'A0', max: 101 }
+  const received: [what: string, index: string, work: (store: Store) => Promise<unknown>][] = [
+    ['all events of a workspace', 'events_by_receipt', (store) => searchEvents(store, own, range)],
+    ['those of one name', 'events_by_name', (store) => searchEvents(store, named, { ...range, before: 2 })],
+    ['those of a platform that no event has', 'events_by_receipt', (store) => searchEvents(store, tv, range)],
+    ['the names of events', 'events_by_name', (store) => findEventNames(store, 'small', names)],
+  ]
+  it.each(received)('lists %s along %s, without sorting', async (_what, index, work) => {
+    for (const query of await recordQueries(database, work)) {
+      const { accesses, sorts, text } = await explain(database, query)
+      const ways = accesses.filter(({ table }) => table === 'event')
+      // PostgreSQL may as well sort the few that there are.
+      const indexes = kind === 'sqlite' ? [index] : ['events_by_name', 'events_by_receipt']
+      const others = ways.filter((way) => !indexes.includes(way.index ?? '') || !narrowsBy(way, 'workspace_id'))
+      expect({ isRead: ways.length > 0, others, text }).toEqual({ isRead: true, others: [], text })
+      // The names of a page are sorted by their number.
+      expect({ sorts: sorts && !text.includes('names'), text }).toEqual({ sorts: false, text })
+    }
+  })
+
   it('merges users by index, in as many statements for a hundred as for one', async () => {
     const merges = Array.from({ length: 100 }, (_, index) => ({ from: USERS - MERGED - index, into: index + 1 }))
     const queries = await recordQueries(database, (store) => mergeUsers(store, merges))
@@ -113,11 +143,11 @@ async function addUsersWithEvents(store: Store): Promise<void> {
   )
   const merged = Array.from({ length: MERGED }, (_, index) => ({ from: USERS - index, into: index + 1 }))
   await mergeUsers(store, merged)
-  const events = Array.from({ length: EVENTS }, (_, index): StoredEvent => {
+  const events = Array.from({ length: EVENTS + THEIRS }, (_, index): StoredEvent => {
     return {
       id: index + 1,
-      workspaceId: 'main',
-      userId: (index % USERS) + 1,
+      workspaceId: index < EVENTS ? 'main' : 'small',
+      userId: index < EVENTS ? (index % USERS) + 1 : USERS + 1,
       givenId: null,
       action: 'A',
       attributes: '{}',

@@ -9,9 +9,9 @@ import {
   listFirstEvents,
   listNamedEvents,
   listTrackedActions,
-  measureAttributes,
   type StoredEvent,
 } from '../../../src/store/users/events.ts'
+import { measureAttributes } from '../../../src/store/users/exported-events.ts'
 import { listCampaignsOfPeriods } from '../../../src/store/campaigns/campaign-activity.ts'
 import { addMemberships, listMemberships, listMembershipsOf } from '../../../src/store/campaigns/memberships.ts'
 import {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { CampaignNames } from '../../../src/core/campaigns/campaign-names.ts'
 import { ANY_GROUP, cellKey, CellSum, NO_DAY, seriesKey } from '../../../src/core/statistics/cells.ts'
 import { ALL } from '../../../src/core/statistics/grouping-sets.ts'
+import { seriesOfDays } from '../../../src/core/statistics/series/day-counts.ts'
 import { addCampaignNames, listCampaignNames } from '../../../src/store/campaigns/campaign-names.ts'
 import { addCampaign } from '../../../src/store/campaigns/campaigns.ts'
 import { addKeptCells } from '../../../src/store/statistics/kept-cells.ts'
@@ -14,6 +15,7 @@ import {
   countSeries,
   hasStatistics,
   listCampaignsWithCounts,
+  listDayCounts,
   pageSeriesCounts,
   seriesStarts,
 } from '../../../src/store/statistics/series-counts.ts'
@@ -36,6 +38,7 @@ const DAYS = 40
 const WORKSPACES = 20
 
 const RANGE = { firstDay: 5, lastDay: 35 }
+const EVERYWHERE = { platform: ALL, locale: ALL, variation: ALL }
 const QUESTION = { range: RANGE, attributionType: 'IN_SESSION' } as const
 
 describeEachStore('Statistics', (kind) => {
@@ -102,6 +105,17 @@ describeEachStore('Statistics', (kind) => {
       'the campaigns that have counts',
       ['workspace_id', 'campaign'],
       (store) => listCampaignsWithCounts(store, 'w1', RANGE, page),
+    ],
+    [
+      'the counts of each day',
+      ['campaign', 'series'],
+      (store) =>
+        listDayCounts(
+          store,
+          one,
+          seriesOfDays({ ...QUESTION, metricType: 'TOTAL', level: EVERYWHERE, goalNames: ['g'] }),
+          RANGE,
+        ),
     ],
     ['whether there are statistics', ['workspace_id', 'campaign'], (store) => hasStatistics(store, 'w1')],
     ['cells to add to in existing series', ['campaign'], (store) => addCells(store, cellsOf(7))],

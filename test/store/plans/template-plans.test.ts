@@ -12,6 +12,7 @@ import {
   type TemplateFilters,
   type TemplateSearch,
 } from '../../../src/core/templates/template-search.ts'
+import { summarize } from '../../../src/core/templates/template-summary.ts'
 import type { Database, Store } from '../../../src/store/store.ts'
 import {
   addTemplateVersion,
@@ -19,7 +20,17 @@ import {
   findTemplateVersions,
   listNamedVersions,
 } from '../../../src/store/templates/template-versions.ts'
-import { countOfTemplates, listTemplates, pageOfTemplates } from '../../../src/store/templates/template-pages.ts'
+import {
+  findListedTemplates,
+  listTemplatePlaces,
+  type TemplateListFilters,
+} from '../../../src/store/templates/template-list.ts'
+import {
+  addTemplateSummary,
+  findTemplateSummaries,
+  listTemplateSummaries,
+} from '../../../src/store/templates/template-summaries.ts'
+import { countOfTemplates, findTemplatesPage, pageOfTemplates } from '../../../src/store/templates/template-pages.ts'
 import {
   closeGroupIfEmpty,
   countMembers,
@@ -185,6 +196,62 @@ describeEachStore('Searches of email templates', (kind) => {
     })
   })
 
+  describe('a list, last changed first,', () => {
+    const NO_FILTERS: TemplateListFilters = {
+      namePart: undefined,
+      groupId: undefined,
+      locale: undefined,
+      variation: undefined,
+      source: undefined,
+      updatedBy: undefined,
+      archived: false,
+    }
+    const filters: [what: string, filters: Partial<TemplateListFilters>][] = [
+      ['without filters', {}],
+      ['by a part of the name', { namePart: 'x' }],
+      ['by group', { groupId: 'main-20' }],
+      ['by locale', { locale: 'locale-1' }],
+      ['by variation', { variation: 'A' }],
+      ['by source', { source: 'DASHBOARD' }],
+      ['by who changed it', { updatedBy: 'author-1' }],
+      ['with archived ones', { archived: 'all' }],
+      ['by all of them', { namePart: 'x', groupId: 'g', locale: 'l', variation: 'v', source: 'API', updatedBy: 'u' }],
+    ]
+
+    it.each(filters)(
+      '%s walks an index of the order, from one place to another, without reading rows',
+      async (_what, given) => {
+        const range = { after: { updatedAt: 70_000, id: 'main-70' }, max: 100, examinedMax: 20 }
+        const plans = await plansOf((store) => listTemplatePlaces(store, 'main', { ...NO_FILTERS, ...given }, range))
+        const conditions = plans.map(({ accesses }) => accesses.map(({ condition }) => condition).join())
+        // The first statement finds the end of the portion, the second reads the portion.
+        expect(conditions).toEqual([
+          expect.stringMatching(/updated_at.*</) as string,
+          expect.stringMatching(/updated_at.*>.*updated_at.*<|updated_at.*<.*updated_at.*>/) as string,
+        ])
+        for (const plan of plans) {
+          expectIndexed(plan)
+          expect(plan.sorts).toBe(false)
+          const readsRows = !plan.text.includes('USING COVERING INDEX')
+          expect(kind === 'sqlite' && readsRows).toBe(false)
+        }
+      },
+    )
+
+    it('finds the templates of a page, their summaries and versions by keys', async () => {
+      const keys = [3, 4].map((number) => ({ externalTemplateId: `main-${number}`, version: 1 }))
+      const plans = await plansOf(async (store) => {
+        await findListedTemplates(store, 'main', ['main-3', 'main-4'])
+        await findTemplateSummaries(store, 'main', keys)
+        await listTemplateSummaries(store, 'main', { id: 'main-3', before: 5, max: 50 })
+      })
+      for (const plan of plans) {
+        expectIndexed(plan, 'external_template_id')
+        expect(plan.sorts).toBe(false)
+      }
+    })
+  })
+
   it('counts without filters by an index, grouped or not', async () => {
     expectIndexed(await countPlan({}))
     expectIndexed(await countPlan({ isGrouped: true }))
@@ -193,7 +260,7 @@ describeEachStore('Searches of email templates', (kind) => {
   it('reads a page and its counts by indexes of the workspace', async () => {
     for (const isGrouped of [true, false]) {
       const search = { filters: {}, isGrouped, includesArchived: false, sort: BY_DATE }
-      const [plan] = await plansOf((store) => listTemplates(store, 'main', search, { ...PAGE, isCounted: true }))
+      const [plan] = await plansOf((store) => findTemplatesPage(store, 'main', search, { ...PAGE, isCounted: true }))
       expectIndexed(plan as QueryPlan)
       expect(plan?.accesses.map(({ index }) => index)).toContain('templates_sorted_by_date')
     }
@@ -201,7 +268,7 @@ describeEachStore('Searches of email templates', (kind) => {
 
   it('counts the groups of a page by an index alone', async () => {
     const search = { filters: {}, isGrouped: true, includesArchived: false, sort: BY_DATE }
-    const [plan] = await plansOf((store) => listTemplates(store, 'main', search, { ...PAGE, isCounted: false }))
+    const [plan] = await plansOf((store) => findTemplatesPage(store, 'main', search, { ...PAGE, isCounted: false }))
     expect(plan?.accesses.map(({ index }) => index).toSorted()).toEqual([
       'templates_by_group',
       'templates_sorted_by_date',
@@ -281,6 +348,7 @@ async function addTemplates(store: Store, workspaceId: string, count: number): P
     const details = { emailContent: '<p>', subject: '', attachments: [], thumbnailUrl: '', senderName: '' }
     const made = firstVersion(id, { details, meta, source: 'API' }, number * 1_000)
     await addTemplateVersion(store, workspaceId, made)
+    await addTemplateSummary(store, workspaceId, summarize(made, undefined))
     await saveLatest(store, workspaceId, made, parent)
   }
 }

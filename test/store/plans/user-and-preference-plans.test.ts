@@ -1,7 +1,7 @@
 // Checks that users and preferences are looked up by index on every store, with ten users or a million.
 import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { nothingSetFor, recordChange, type Preference } from '../../../src/core/users/preference.ts'
+import { nothingSetFor, recordPreferenceChange, type Preference } from '../../../src/core/users/preference.ts'
 import { CUSTOMER_ID } from '../../../src/core/users/user.ts'
 import {
   findPreferenceOf,
@@ -243,7 +243,7 @@ async function addUsers(store: Store): Promise<void> {
   await saveIdentities(store, identities)
   const optedIn: Preference & { updatedAt: number } = { status: ['OPTED_IN', 5], categories: {}, updatedAt: 5 }
   const recorded = ids.map((userId) => {
-    return recordChange(nothingSetFor(userId), optedIn, { by: 'key:data', ip: null })
+    return recordPreferenceChange(nothingSetFor(userId), optedIn, { by: 'key:data', ip: null })
   })
   const preferences = recorded.map(({ current }) => current)
   const changes = recorded.map(({ change }) => change)

@@ -30,9 +30,44 @@ export interface SearchAnswer {
   readonly total_count?: number
 }
 
+/** A template as lists show it. */
+export interface ListedItem extends Omit<Item, 'created_at'> {
+  readonly template_source: string
+}
+
+export interface TemplatesPageBody {
+  readonly data: readonly ListedItem[]
+  readonly next_before: string | null
+}
+
 export interface Saved {
   readonly external_template_id: string
   readonly version: number
+}
+
+export interface VersionsPageBody {
+  readonly data: readonly {
+    readonly version: number
+    readonly updated_at: string
+    readonly updated_by: string
+    readonly subject: string
+    readonly changed: readonly string[]
+  }[]
+  readonly next_before: number | null
+}
+
+export interface PreviewBody {
+  readonly subject: string | null
+  readonly sender_name: string | null
+  readonly html: string | null
+  readonly text: string | null
+  readonly faults: readonly {
+    readonly field: string | null
+    readonly line: number | null
+    readonly column: number | null
+    readonly kind: string
+    readonly problem: string
+  }[]
 }
 
 type Members = Readonly<Record<string, unknown>>
@@ -87,6 +122,22 @@ export class TemplateCaller {
     return this.#server.call('POST', SEARCH, { as: this.#workspace, body })
   }
 
+  list(query: Members = {}): Promise<Answer<TemplatesPageBody>> {
+    return this.#server.call('GET', TEMPLATES + toQuery(query), { as: this.#workspace })
+  }
+
+  get(id: string, query: Members = {}): Promise<Answer<Item & { readonly latest_version: number }>> {
+    return this.#server.call('GET', `${TEMPLATES}/${id}${toQuery(query)}`, { as: this.#workspace })
+  }
+
+  versions(id: string, query: Members = {}): Promise<Answer<VersionsPageBody>> {
+    return this.#server.call('GET', `${TEMPLATES}/${id}/versions${toQuery(query)}`, { as: this.#workspace })
+  }
+
+  preview(body: unknown): Promise<Answer<PreviewBody>> {
+    return this.#server.call('POST', `${TEMPLATES}/preview`, { as: this.#workspace, body })
+  }
+
   /** Creates a template and gives its id. */
   async add(meta: Members = {}, details: Members = {}): Promise<string> {
     return accepted(await this.create(newTemplate(meta, details))).external_template_id
@@ -119,4 +170,9 @@ export class TemplateCaller {
 function accepted<Body>({ status, body }: Answer<Body>): Body {
   if (status !== 200) throw new Error(`answered ${status}: ${JSON.stringify(body)}`)
   return body
+}
+
+function toQuery(members: Members): string {
+  const given = Object.entries(members).map(([name, value]) => [name, String(value)])
+  return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`
 }

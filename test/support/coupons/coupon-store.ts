@@ -29,5 +29,12 @@ export async function addUpload(store: Store, listNumber: number, codes: readonl
   if (count === 0) return
   const lastCouponId = first + codes.length - 1
   await countAddedCoupons(store, listNumber, { count, lastCouponId, now: 1 })
-  await recordCompletedUpload(store, { listNumber, firstCouponId: first, lastCouponId, addedAt: 1 })
+  await recordCompletedUpload(store, {
+    listNumber,
+    firstCouponId: first,
+    lastCouponId,
+    addedAt: 1,
+    codes: null,
+    uploadedBy: null,
+  })
 }

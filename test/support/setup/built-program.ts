@@ -1,10 +1,13 @@
 // Before all suites: builds `dist/` once and installs it as the image does, without sources. Tests start this program and its threads
-// (`vitest.config.ts`) hundreds of times; they start with a third of the processor time that the sources need.
+// (`vitest.config.ts`) hundreds of times; they start with a third of the processor time that the sources need. Builds the dashboard of
+// this checkout too if it has changed, so that no server within a suite does.
 import { execFile } from 'node:child_process'
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { pino } from 'pino'
 import type { TestProject } from 'vitest/node'
+import { BuiltDashboard, findDashboardPlace } from '../../../src/http/dashboard/built-dashboard.ts'
 import { copyCheckout, linkModules, ROOT } from './checkout.ts'
 import { TEMPORARY_FOLDER } from './temporary-folder.ts'
 
@@ -25,8 +28,11 @@ export default async function setUp({ provide }: TestProject): Promise<() => voi
   const bin = copyCheckout(INSTALLATION)
   linkModules(INSTALLATION, (entry) => entry !== '.cache')
   copyFileSync(join(ROOT, 'rolldown.config.ts'), join(INSTALLATION, 'rolldown.config.ts'))
-  await promisify(execFile)('npm', ['run', 'build'], { cwd: INSTALLATION, timeout: BUILD_MS_MAX })
-  rmSync(join(INSTALLATION, 'src'), { recursive: true })
+  await Promise.all([
+    promisify(execFile)('npm', ['run', 'build'], { cwd: INSTALLATION, timeout: BUILD_MS_MAX }),
+    new BuiltDashboard(findDashboardPlace(), pino({ level: 'fatal' })).prepare(),
+  ])
+  for (const part of ['src', 'dashboard']) rmSync(join(INSTALLATION, part), { recursive: true })
   provide('builtProgram', bin)
   return () => rmSync(INSTALLATION, { recursive: true })
 }

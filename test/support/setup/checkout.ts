@@ -5,10 +5,12 @@ import { fileURLToPath } from 'node:url'
 
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
+const PARTS = ['bin', 'src', 'dashboard', 'package.json', 'package-lock.json']
+
 /** Makes a checkout without packages in a folder that does not exist yet. Returns its `bin/tidings`. */
 export function copyCheckout(checkout: string): string {
   mkdirSync(checkout)
-  for (const part of ['bin', 'src', 'package.json']) cpSync(join(ROOT, part), join(checkout, part), { recursive: true })
+  for (const part of PARTS) cpSync(join(ROOT, part), join(checkout, part), { recursive: true })
   return join(checkout, 'bin', 'tidings')
 }
 

@@ -8,6 +8,8 @@ import { FACT_CAPS, type FactCaps } from '../../../src/core/campaigns/facts.ts'
 import type { Goal } from '../../../src/core/campaigns/goal.ts'
 import { raiseVersion } from '../../../src/operations/campaigns/change-goals.ts'
 import { fetchCampaignStats } from '../../../src/operations/statistics/fetch-campaign-stats.ts'
+import { fetchDailyStats } from '../../../src/operations/statistics/fetch-daily-stats.ts'
+import type { VariationBody } from '../../../src/operations/statistics/campaign-stats-body.ts'
 import type { JsonText } from '../../../src/operations/json-text.ts'
 import { ResponseMemory } from '../../../src/operations/response-memory.ts'
 import { ResponseCache } from '../../../src/operations/statistics/response-cache.ts'
@@ -36,6 +38,7 @@ import {
 } from '../../../src/store/campaigns/campaigns.ts'
 import type { Database } from '../../../src/store/store.ts'
 import { findWorkspace } from '../../../src/store/workspaces/workspaces.ts'
+import { REQUESTED_BY_TEST } from '../audit/changed-by.ts'
 import { workspaceAfter, PERSON, toLogEntry, type HistoryEntry } from './history-entries.ts'
 import { makeStore, type StoreKind, type TestLocation } from '../stores.ts'
 import { dayOf, type ModelCampaign, type ModelWorkspace } from './statistics-model-facts.ts'
@@ -110,6 +113,18 @@ let lastPosition = 0
 interface RunOptions {
   readonly workspaceId: string
   readonly caps: FactCaps
+}
+
+/** The names of Fetch Campaign Stats. */
+export interface DailyLevel {
+  readonly platform: string
+  readonly locale: string
+  readonly variation: string
+}
+
+/** The numbers of one day. */
+export interface DailyStats extends Pick<VariationBody, 'performance_stats' | 'conversion_goal_stats'> {
+  readonly date: string
 }
 
 interface AskOptions {
@@ -259,6 +274,18 @@ export class StatisticsRun {
     return Object.fromEntries(Object.entries(data).map(([id, stats]) => [id.slice(prefix.length), stats]))
   }
 
+  /** `days` of Fetch daily stats. */
+  async askDaily(
+    campaignId: string,
+    { startDate, endDate, attributionType, metricType }: Question,
+    level: DailyLevel,
+  ): Promise<readonly DailyStats[]> {
+    const range = { request_id: 'r', start_date: startDate, end_date: endDate }
+    const asked = { ...range, attribution_type: attributionType, metric_type: metricType, level }
+    const body = { ...asked, campaign_id: storedId(this.workspaceId, campaignId) }
+    return ((await this.#call(fetchDailyStats, { body })) as { readonly days: readonly DailyStats[] }).days
+  }
+
   /** The ranges chosen among the days of the whole history. */
   ranges(choices: readonly RangeChoice[]): Range[] {
     const { timezone, audiences, messages, events } = this.#history
@@ -275,7 +302,7 @@ export class StatisticsRun {
     const workspace = (await findWorkspace(this.database, this.workspaceId))?.workspace
     const caches = { freshness: this.#freshness, responseCache: this.#responseCache }
     const parts: Partial<Parts> = { database, ...caches, responseMemory: new ResponseMemory(), queue: new KeyedQueue() }
-    return operation.handle({ workspace, ...request } as never, parts as Parts)
+    return operation.handle({ ...REQUESTED_BY_TEST, workspace, ...request } as never, parts as Parts)
   }
 }
 

@@ -1,6 +1,7 @@
 // Reads the Liquid of a template without rendering it: its faults, where it stands in the text, and what it names.
 import { LiquidError, Output, Tokenizer, TypeGuards, type Parser, type TopLevelToken } from 'liquidjs'
-import { mailLiquid, MailParser, nameOf, type LiquidMode } from './mail-liquid.ts'
+import { mailLiquid, MailParser, nameOf, toTokenQueue, withoutPlace, type LiquidMode } from './mail-liquid.ts'
+import { placeAt, type TextPlace } from './text-place.ts'
 
 /** The most faults that are named of one text. */
 const FAULTS_MAX = 20
@@ -12,11 +13,8 @@ const COUPON =
 /** Follow from a fault within a block: its other tags then stand alone. */
 const REST_OF_BLOCK = /^(?:end\w+|else|elsif|when)$/
 
-export interface LiquidFault {
+export interface LiquidFault extends TextPlace {
   readonly problem: string
-  /** Both begin with 1. */
-  readonly line: number
-  readonly column: number
 }
 
 /** A part of a text. `isLiquid`: a tag, an output, or what stands within `raw` or `comment`. */
@@ -26,6 +24,13 @@ interface Part {
   readonly end: number
 }
 
+/** A place that prints a coupon of a list. */
+export interface CouponUse {
+  readonly label: string
+  /** Where its output or tag names it, from 0. */
+  readonly at: number
+}
+
 export interface LiquidSource {
   /** The text, with coupons in a spelling that Liquid reads; of the same length, so that places stay. */
   readonly text: string
@@ -33,24 +38,24 @@ export interface LiquidSource {
   readonly parts: readonly Part[]
   /** The variables that outputs print and for which they have no default. */
   readonly variables: readonly string[]
-  /** Labels of coupon lists. */
-  readonly coupons: readonly string[]
+  readonly coupons: readonly CouponUse[]
   readonly faults: readonly LiquidFault[]
 }
 
 export function readLiquid(original: string, mode: LiquidMode): LiquidSource {
   try {
     const parts = divide(original)
-    const coupons = new Set<string>()
+    const coupons: CouponUse[] = []
     const texts = parts.map(({ isLiquid, begin, end }) => {
       const text = original.slice(begin, end)
-      return isLiquid ? respellCoupons(text, coupons) : text
+      return isLiquid ? respellCoupons(text, (label, at) => coupons.push({ label, at: begin + at })) : text
     })
     const text = texts.join('')
-    return { text, parts, coupons: [...coupons], ...check(text, mode) }
+    const { variables, errors } = check(text, mode)
+    return { text, parts, variables, coupons, faults: errors.map((error) => toFault(error, original)) }
   } catch (error) {
     if (!isLiquidError(error)) throw error
-    return { text: original, parts: [], variables: [], coupons: [], faults: [toFault(error)] }
+    return { text: original, parts: [], variables: [], coupons: [], faults: [toFault(error, original)] }
   }
 }
 
@@ -73,31 +78,34 @@ function tokensOf(text: string): TopLevelToken[] {
 }
 
 /** `Coupons.CouponListName[label]` as a variable that needs no quotes in the original, filled up with spaces. */
-function respellCoupons(text: string, labels: Set<string>): string {
+function respellCoupons(text: string, onCoupon: (label: string, at: number) => void): string {
   return text.replaceAll(COUPON, (...matched: unknown[]) => {
     const { double, single, bare } = matched.at(-1) as Record<string, string | undefined>
     const label = double ?? single ?? bare ?? ''
-    labels.add(label)
+    onCoupon(label, matched.at(-3) as number)
     const spelt = `${OWN_PREFIX}coupons["${label}"]`
     return spelt.padEnd((matched[0] as string).length)
   })
 }
 
 /** Parses each token by itself, so that one fault does not hide the others. */
-function check(text: string, mode: LiquidMode): Pick<LiquidSource, 'variables' | 'faults'> {
+function check(
+  text: string,
+  mode: LiquidMode,
+): { readonly variables: readonly string[]; readonly errors: readonly LiquidError[] } {
   const parser = new CollectingParser(mode)
-  const tokens = tokensOf(text)
-  const faults: LiquidFault[] = []
-  for (let token = tokens.shift(); token && faults.length < FAULTS_MAX; token = tokens.shift()) {
+  const tokens = toTokenQueue(tokensOf(text))
+  const errors: LiquidError[] = []
+  for (let token = tokens.shift(); token && errors.length < FAULTS_MAX; token = tokens.shift()) {
     try {
-      if (faults.length > 0 && TypeGuards.isTagToken(token) && REST_OF_BLOCK.test(token.name)) continue
+      if (errors.length > 0 && TypeGuards.isTagToken(token) && REST_OF_BLOCK.test(token.name)) continue
       parser.parseToken(token, tokens)
     } catch (error) {
       if (!isLiquidError(error)) throw error
-      faults.push(toFault(error))
+      errors.push(error)
     }
   }
-  return { variables: [...parser.variables], faults }
+  return { variables: [...parser.variables], errors }
 }
 
 class CollectingParser extends MailParser {
@@ -121,10 +129,7 @@ function isLiquidError(error: unknown): error is LiquidError {
   return LiquidError.is(error)
 }
 
-/** Liquid's own messages end with the line and column. */
-const PLACE = /, (?:file:.*, )?line:\d+, col:\d+$/s
-
-function toFault(error: LiquidError): LiquidFault {
-  const [line = 1, column = 1] = error.token.getPosition()
-  return { problem: error.message.replace(PLACE, ''), line, column }
+/** Places stay when coupons are respelt, but line breaks within them do not: so it looks in the original. */
+function toFault(error: LiquidError, original: string): LiquidFault {
+  return { problem: withoutPlace(error.message), ...placeAt(original, error.token.begin) }
 }

@@ -3,6 +3,7 @@
 import {
   Context,
   Liquid,
+  LiquidError,
   Output,
   Parser,
   toValueSync,
@@ -27,7 +28,7 @@ const ESCAPING_FILTERS: ReadonlySet<string> = new Set(['escape', 'escape_once', 
 /** What an output is printed into. HTML is escaped; text is not. */
 export type LiquidMode = 'html' | 'text'
 
-/** Under this name the render context keeps the variables that had no value. */
+/** Under this name the render context keeps the outputs that had no value. */
 const MISSING = 'svc_missing'
 
 export const mailLiquid = makeLiquid()
@@ -54,6 +55,21 @@ function makeLiquid(): Liquid {
   return liquid
 }
 
+/**
+ * Tokens of which Liquid takes the first one again and again. A plain array would move all others each time: 140,000 outputs, a
+ * megabyte, took 30 s.
+ */
+class TokenQueue extends Array<TopLevelToken> {
+  /** They stand in reverse order. */
+  override shift(): TopLevelToken | undefined {
+    return this.pop()
+  }
+}
+
+export function toTokenQueue(tokens: readonly TopLevelToken[]): TopLevelToken[] {
+  return TokenQueue.from(tokens.toReversed())
+}
+
 /** Parses outputs as `CheckedOutput`. */
 export class MailParser extends Parser {
   readonly #mode: LiquidMode
@@ -61,6 +77,10 @@ export class MailParser extends Parser {
   constructor(mode: LiquidMode) {
     super(mailLiquid)
     this.#mode = mode
+  }
+
+  override parseTokens(tokens: TopLevelToken[]): Template[] {
+    return super.parseTokens(toTokenQueue(tokens))
   }
 
   override parseToken(token: TopLevelToken, remainTokens: TopLevelToken[]): ReturnType<Parser['parseToken']> {
@@ -95,7 +115,7 @@ class CheckedOutput extends Output {
     for (const filter of this.value.filters) value = yield filter.render(value, context)
     const text = toText(value)
     if (!this.#hasDefault && (text === '' || (isEmpty(found) && !this.#isFigure(found, value)))) {
-      missingIn(context).add(this.#name)
+      missingIn(context).set(this.token.begin, this.#name)
     }
     emitter.write(this.#escapes ? escapeHtml(text) : text)
   }
@@ -107,7 +127,8 @@ class CheckedOutput extends Output {
   }
 }
 
-function missingIn(context: Context): Set<string> {
+/** Place of an output → its variable. */
+function missingIn(context: Context): Map<number, string> {
   return context.getRegister(MISSING)
 }
 
@@ -148,19 +169,50 @@ function escapeOnce(text: string): string {
   return text.replaceAll(/&(?!#?\w{1,32};)|[<>"']/g, (character) => ESCAPES[character] as string)
 }
 
-/** What a template has become, and which outputs had no value. */
+/** Liquid's own messages end with the line and column. */
+const PLACE = /, (?:file:.*, )?line:\d+, col:\d+$/s
+
+export function withoutPlace(message: string): string {
+  return message.replace(PLACE, '')
+}
+
+/** Where the tag or output begins that could not be rendered, from 0; undefined if the error is none of Liquid's. */
+export function placeOfError(error: unknown): number | undefined {
+  return LiquidError.is(error) ? error.token.begin : undefined
+}
+
+/** An output that had no value. */
+export interface MissingOutput {
+  /** The variable, as the template names it. */
+  readonly name: string
+  /** Where the output begins, from 0. */
+  readonly at: number
+}
+
+/** What a template has become, and which outputs had no value, each once. */
 export interface Rendered {
   readonly text: string
-  readonly missing: readonly string[]
+  readonly missing: readonly MissingOutput[]
 }
 
 /** Thrown if a template grows beyond `RENDERED_BYTES_MAX`. */
 export class TooLong extends Error {}
 
-/** Throws `TooLong`, or the error of a filter or of a limit. `registers` are for tags. */
-export function renderLiquid(templates: Template[], scope: object, registers: Record<string, unknown> = {}): Rendered {
-  const context = new Context(scope, mailLiquid.options, { sync: true }, { liquid: mailLiquid })
-  const missing = new Set<string>()
+interface RenderSettings {
+  /** For tags. */
+  readonly registers?: Readonly<Record<string, unknown>>
+  /** In milliseconds. */
+  readonly timeMaxMs?: number
+}
+
+/** Throws `TooLong`, or the error of a filter or of a limit. */
+export function renderLiquid(
+  templates: Template[],
+  scope: object,
+  { registers = {}, timeMaxMs: renderLimit = RENDER_TIME_MAX_MS }: RenderSettings = {},
+): Rendered {
+  const context = new Context(scope, mailLiquid.options, { sync: true, renderLimit }, { liquid: mailLiquid })
+  const missing = new Map<number, string>()
   for (const [key, value] of Object.entries({ ...registers, [MISSING]: missing })) context.setRegister(key, value)
   const emitter = new BoundedEmitter()
   try {
@@ -169,7 +221,7 @@ export function renderLiquid(templates: Template[], scope: object, registers: Re
     throw emitter.isFull ? new TooLong() : error
   }
   if (Buffer.byteLength(emitter.buffer) > RENDERED_BYTES_MAX) throw new TooLong()
-  return { text: emitter.buffer, missing: [...missing] }
+  return { text: emitter.buffer, missing: [...missing].map(([at, name]) => ({ name, at })) }
 }
 
 export class BoundedEmitter implements Emitter {

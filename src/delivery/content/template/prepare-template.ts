@@ -2,7 +2,8 @@
 // It changes the addresses of links and nothing else of the HTML.
 import { findLinks, type Href } from './html-links.ts'
 import { toTarget } from './link-address.ts'
-import { readLiquid, type LiquidFault, type LiquidSource } from './liquid-source.ts'
+import { readLiquid, type CouponUse, type LiquidFault, type LiquidSource } from './liquid-source.ts'
+import { originalOffset, placeAt, replaceParts, type Replacement, type TextPlace } from './text-place.ts'
 
 export interface TemplateText {
   readonly html: string
@@ -21,8 +22,10 @@ export interface TemplateLink {
   readonly isPersonal: boolean
 }
 
+export type TemplateField = 'subject' | 'sender_name' | 'email_content'
+
 export interface TemplateFault extends LiquidFault {
-  readonly field: 'subject' | 'sender_name' | 'email_content'
+  readonly field: TemplateField
 }
 
 /** What `render-message.ts` renders. All of it is JSON. */
@@ -53,27 +56,73 @@ const KNOWN_VARIABLE = new RegExp(
 const MAY_BE_WEB_ADDRESS = /^\s*https?/i
 
 /** Never throws: of faulty text it returns the faults, and leaves the HTML as it is. */
-export function prepareTemplate({ html, subject, senderName, firstLink = 1 }: TemplateText): PreparedTemplate {
-  const sources = {
+export function prepareTemplate(text: TemplateText): PreparedTemplate {
+  return prepare(readSources(text), text.firstLink).template
+}
+
+/** A template while it is written. */
+export interface PreparedDraft {
+  readonly template: PreparedTemplate
+  readonly couponUses: readonly (CouponUse & { readonly field: TemplateField })[]
+  /** The place in the original text of what begins at an offset of the prepared one. */
+  readonly placeOf: (field: TemplateField, offset: number) => TextPlace
+}
+
+/** The same, with what an editor shows. Fields with faults are empty, so that the others can be rendered. */
+export function prepareDraft(text: TemplateText): PreparedDraft {
+  const sources = readSources(text)
+  const { template, replacements } = prepare(sources, text.firstLink)
+  const textOf = (field: TemplateField, whole: string) => (sources[field].faults.length > 0 ? '' : whole)
+  return {
+    template: {
+      ...template,
+      html: textOf('email_content', template.html),
+      subject: textOf('subject', template.subject),
+      senderName: textOf('sender_name', template.senderName),
+    },
+    couponUses: fieldsOf(sources).flatMap(([field, { coupons }]) => coupons.map((use) => ({ field, ...use }))),
+    placeOf(field, offset) {
+      if (field === 'email_content') return placeAt(text.html, originalOffset(offset, replacements))
+      return placeAt(field === 'subject' ? text.subject : text.senderName, offset)
+    },
+  }
+}
+
+/** The texts of a template, in the order in which its faults are named. */
+type Sources = Readonly<Record<TemplateField, LiquidSource>>
+
+function readSources({ html, subject, senderName }: TemplateText): Sources {
+  return {
     subject: readLiquid(subject, 'text'),
     sender_name: readLiquid(senderName, 'text'),
     email_content: readLiquid(html, 'html'),
   }
+}
+
+function fieldsOf(sources: Sources) {
+  return Object.entries(sources) as [TemplateField, LiquidSource][]
+}
+
+/** `replacements`: what was changed in the HTML. */
+function prepare(
+  sources: Sources,
+  firstLink = 1,
+): { readonly template: PreparedTemplate; readonly replacements: readonly Replacement[] } {
   const { subject: subjectSource, sender_name: nameSource, email_content: htmlSource } = sources
   const all = Object.values(sources)
   const links = new LinkNumbers(firstLink)
-  return {
-    html: htmlSource.faults.length === 0 ? replaceLinks(htmlSource, links) : htmlSource.text,
+  const replacements = htmlSource.faults.length === 0 ? findReplacements(htmlSource, links) : []
+  const template = {
+    html: replaceParts(htmlSource.text, replacements),
     subject: subjectSource.text,
     senderName: nameSource.text,
     links: links.list,
     variables: unique(all.flatMap(({ variables }) => variables)).filter((name) => !KNOWN_VARIABLE.test(name)),
-    coupons: unique(all.flatMap(({ coupons }) => coupons)),
+    coupons: unique(all.flatMap(({ coupons }) => coupons.map(({ label }) => label))),
     hasUnsubscribeLink: mentions(htmlSource, UNSUBSCRIBE_URL),
-    faults: Object.entries(sources).flatMap(([field, { faults }]) =>
-      faults.map((fault) => ({ field: field as TemplateFault['field'], ...fault })),
-    ),
+    faults: fieldsOf(sources).flatMap(([field, { faults }]) => faults.map((fault) => ({ field, ...fault }))),
   }
+  return { template, replacements }
 }
 
 function unique(texts: readonly string[]): string[] {
@@ -104,23 +153,15 @@ class LinkNumbers {
   }
 }
 
-/** The HTML with `svc_link` tags in place of counted addresses, and `svc_end` at the end of the body. */
-function replaceLinks(source: LiquidSource, links: LinkNumbers): string {
-  const { text } = source
+/** `svc_link` tags in place of counted addresses, and `svc_end` at the end of the body. */
+function findReplacements(source: LiquidSource, links: LinkNumbers): Replacement[] {
   const { hrefs, bodyEnd } = findLinks(source)
-  const changes = hrefs.flatMap(({ pieces, begin, end }) => {
+  const changes: Replacement[] = hrefs.flatMap(({ pieces, begin, end }) => {
     const replacement = replacementOf(pieces, links)
     return replacement === undefined ? [] : [{ begin, end, text: `"${replacement}"` }]
   })
   changes.push({ begin: bodyEnd, end: bodyEnd, text: '{% svc_end %}' })
-  changes.sort((left, right) => left.begin - right.begin)
-  let changed = ''
-  let at = 0
-  for (const change of changes) {
-    changed += text.slice(at, change.begin) + change.text
-    at = change.end
-  }
-  return changed + text.slice(at)
+  return changes.toSorted((left, right) => left.begin - right.begin)
 }
 
 /** Undefined for links that stay as they are. */

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { directionOf, type PageLanguage } from '../../../core/links/page-words.ts'
 
-export interface Page {
+export interface LinkPage {
   readonly language: PageLanguage
   readonly title: string
   /** HTML: every text in it is escaped by `escapeForPage`. */
@@ -51,7 +51,7 @@ export const PAGE_HEADERS = {
   'content-security-policy': CONTENT_SECURITY_POLICY,
 } as const
 
-export function renderPage({ language, title, body }: Page): string {
+export function renderPage({ language, title, body }: LinkPage): string {
   return `<!doctype html>
 <html lang="${language}" dir="${directionOf(language)}">
 <head>

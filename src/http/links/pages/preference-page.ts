@@ -12,9 +12,15 @@ export const PREFERENCE_FORM_BYTES_MAX = 64 * 1024
 
 export interface PreferencePage {
   readonly language: PageLanguage
-  readonly categories: readonly string[]
+  readonly categories: readonly ShownCategory[]
   readonly preference: Preference
   readonly isSaved: boolean
+}
+
+export interface ShownCategory {
+  readonly name: string
+  /** What the page calls it. */
+  readonly label: string
 }
 
 export function renderPreferences({ language, categories, preference, isSaved }: PreferencePage): string {
@@ -29,11 +35,11 @@ ${switches}<button name="end" value="all"${quiet}>${escapeForPage(words.endAll)}
   return renderPage({ language, title: words.preferences, body })
 }
 
-function renderSwitches(words: PageWords, categories: readonly string[], preference: Preference): string {
-  const switches = categories.map((category) => {
-    const hash = hashOf(category)
-    const checked = isOn(preference, category) ? ' checked' : ''
-    return `<label><span dir="auto">${escapeForPage(category)}</span><input type="checkbox" role="switch" name="on" value="${hash}"${checked}></label>
+function renderSwitches(words: PageWords, categories: readonly ShownCategory[], preference: Preference): string {
+  const switches = categories.map(({ name, label }) => {
+    const hash = hashOf(name)
+    const checked = isOn(preference, name) ? ' checked' : ''
+    return `<label><span dir="auto">${escapeForPage(label)}</span><input type="checkbox" role="switch" name="on" value="${hash}"${checked}></label>
 <input type="hidden" name="shown" value="${hash}">`
   })
   return `<fieldset>

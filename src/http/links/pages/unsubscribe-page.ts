@@ -4,7 +4,7 @@ import { escapeForPage, renderPage } from './page.ts'
 
 export interface UnsubscribePage {
   readonly language: PageLanguage
-  /** What ends; null: all emails. */
+  /** What the page calls the category that ends; null: all emails. */
   readonly category: string | null
   /** The address of the preference page, relative to this one. */
   readonly preferencesUrl: string
