@@ -1,0 +1,40 @@
+// The words of the page about consent.
+import { formatCounted } from '../format.ts'
+
+export const consentText = {
+  lead: 'The categories of email that people agree to, and the proofs that they did.',
+  add: 'Add category',
+  added: 'Category added',
+  proofs: 'Download proofs of consent',
+  proofsHint: 'Every decision of every user: when, how, from which address, before and after. One JSON object a line.',
+  proofsTitle: 'Proofs of consent',
+  preparing: 'The server collects the proofs…',
+  none: 'No categories yet',
+  noneLead:
+    'A category is a kind of email that people can switch on or off, such as «Offers». Without categories, people only opt in or out of everything.',
+  categories: 'Categories',
+  categoriesLead:
+    'What the switch of each category says on the preference page, in the order of that page. Without a label, people read the name.',
+  name: 'Name',
+  nameHint: 'Requests, campaigns and proofs of consent use it, so it never changes.',
+  labels: 'What the switch says',
+  labelsLead: 'For each language of your recipients. Without a label for theirs, they read the name.',
+  language: 'Language',
+  languageHint: 'Such as de or pt-BR.',
+  text: 'Label',
+  addLanguage: 'Add language',
+  removeLanguage: (language: string) => `Remove language ${language}`,
+  edit: 'Edit labels',
+  editOf: (name: string) => `Edit labels of ${name}`,
+  save: 'Save labels',
+  saved: 'Labels saved',
+  remove: 'Remove category',
+  removeOf: (name: string) => `Remove category ${name}`,
+  removed: 'Category removed',
+  removeLead: (name: string) =>
+    `The preference page stops showing ${name}, and requests that name it are refused. What people chose and the proofs stay, and count again if you add the category again.`,
+  fallback: 'the name: there is no label',
+  counted: (count: number) => formatCounted(count, 'category', 'categories'),
+  more: 'Further categories',
+  actions: 'Actions',
+}

@@ -1,0 +1,16 @@
+// The words of what every list and number shares.
+
+export const shownText = {
+  loading: 'Loading',
+  again: 'Try again',
+  requestId: (id: string) => `Request id for the operator: ${id}`,
+  newest: 'Back to the newest',
+  older: 'Older',
+  copy: 'Copy',
+  copied: 'Copied',
+  never: 'never',
+  explain: (what: string) => `What is ${what}?`,
+  download: (what: string) => `Download ${what} as CSV`,
+  clear: 'Remove the filters',
+  nothingMatches: 'Nothing matches',
+}

@@ -1,0 +1,22 @@
+// The words of the end of the set-up.
+
+export const welcomeText = {
+  title: 'Welcome to Tidings',
+  lead: 'Your account is ready. Send an event, and see it arrive.',
+  workspaceId: 'Workspace ID',
+  send: 'Send your first event',
+  keyPlace: 'DATA_KEY',
+  printedKey:
+    'The data key was printed when the workspace was made. Put it in place of DATA_KEY, and run this in a terminal.',
+  newKey: 'Run this in a terminal. Copy the key now: nobody can show it again after you leave this page.',
+  generate: 'Generate new key',
+  generateNote: 'Only if you no longer have the printed one: the new key replaces it.',
+  waiting: 'Waiting for your first event',
+  arrived: (action: string, customer: string) => `It works: the event ${action} of the user ${customer} arrived`,
+  demo: 'Or fill with demo data',
+  demoLead: 'Makes another workspace with the events, campaigns and users of a shop. One command removes it again.',
+  next: 'Connect your programs',
+  nextLead: 'Settings › APIs shows both keys: when they were made, and when they were last used.',
+  keys: 'Show the keys',
+  home: 'Go to the home page',
+}
