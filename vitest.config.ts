@@ -48,6 +48,8 @@ const LONG = [
   'backup',
   'update-preferences',
   'without-store',
+  'every-page',
+  'campaign-editor',
 ]
 /**
  * Begun first, and in this order. The suites about clusters take minutes, and what waits runs beside them, so that their servers

@@ -10,7 +10,7 @@ import { PASSWORD_OF_PEOPLE, signInAs } from '../support/accounts/sign-in-as.ts'
 import { expectNoAxeViolations } from '../support/browser/accessibility.ts'
 import { describeInChromium } from '../support/browser/chromium.ts'
 import { enterAs } from '../support/browser/enter-as.ts'
-import { SCHEMES, WIDTHS, withPage } from '../support/browser/open-page.ts'
+import { WIDTHS, withPage } from '../support/browser/open-page.ts'
 import { couponCallsOf } from '../support/calls/coupon-calls.ts'
 import { deliveryCallsOf } from '../support/delivery/delivery-calls.ts'
 import { findFreePorts } from '../support/free-ports.ts'
@@ -107,10 +107,9 @@ describeInChromium('The home page', (browser) => {
   })
   afterAll(() => server.stop())
 
-  const looks = SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ scheme, width })))
-  it.each(looks)('shows what is under way and what needs somebody: $scheme, $width px', async ({ scheme, width }) => {
+  it.each(WIDTHS)('shows what is under way and what needs somebody, at %i px', async (width) => {
     const owner = await signInAs(server, 'owner')
-    await withPage(browser(), { url: server.url, scheme, width }, async (page) => {
+    await withPage(browser(), { url: server.url, width }, async (page) => {
       await enterAs(page, owner)
       await page.goto(`/dashboard/${filled.id}`)
       await page.getByText('1 campaign on hold').waitFor()

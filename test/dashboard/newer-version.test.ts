@@ -5,7 +5,7 @@ import { signInAs, type SignedInPerson } from '../support/accounts/sign-in-as.ts
 import { expectNoAxeViolations } from '../support/browser/accessibility.ts'
 import { describeInChromium } from '../support/browser/chromium.ts'
 import { enterAs } from '../support/browser/enter-as.ts'
-import { SCHEMES, WIDTHS, withPage } from '../support/browser/open-page.ts'
+import { WIDTHS, withPage } from '../support/browser/open-page.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const SCREENS = /\/dashboard\/assets\/(apis|access-link)-.*\.js$/
@@ -25,9 +25,8 @@ describeInChromium('A page that is older than the server', (browser) => {
   const removeScripts = (page: Page) =>
     page.route(SCREENS, (route) => route.fulfill({ status: 404, contentType: 'application/json', body: '{}' }))
 
-  const looks = SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ scheme, width })))
-  it.each(looks)('says so, and shows the screen after «Reload»: $scheme, $width px', async ({ scheme, width }) => {
-    await withPage(browser(), { url: server.url, scheme, width, expected: GONE }, async (page) => {
+  it.each(WIDTHS)('says so, and shows the screen after «Reload», at %i px', async (width) => {
+    await withPage(browser(), { url: server.url, width, expected: GONE }, async (page) => {
       await enterAs(page, owner)
       await page.goto('/dashboard/main')
       await page.getByRole('heading', { name: 'Home' }).waitFor()

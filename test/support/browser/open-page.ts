@@ -11,7 +11,6 @@ export interface OpenedPage {
   /** The address of the server; addresses of the test are relative to it. */
   readonly url: string
   readonly width?: number
-  readonly scheme?: 'light' | 'dark'
   /** Problems that the test itself causes, such as the console's line about a refused request. */
   readonly expected?: readonly RegExp[]
   /** The rest of Playwright's options. */
@@ -21,13 +20,13 @@ export interface OpenedPage {
 /** Gives `use` a page of its own, then fails if anything went wrong on it. */
 export async function withPage(
   browser: Browser,
-  { url, width = WIDTHS[0], scheme = 'light', expected = [], context: more }: OpenedPage,
+  { url, width = WIDTHS[0], expected = [], context: more }: OpenedPage,
   use: (page: Page) => Promise<void>,
 ): Promise<void> {
   const context = await browser.newContext({
     baseURL: url,
     viewport: { width, height: HEIGHT },
-    colorScheme: scheme,
+    colorScheme: SCHEMES[0],
     reducedMotion: 'reduce',
     locale: 'en-GB',
     timezoneId: 'UTC',
