@@ -65,7 +65,7 @@ function ShownRun({ campaign, again }: { readonly campaign: Campaign; readonly a
             <div class="stack sections">
               <InDoubt campaign={campaign} count={run.states['in_doubt'] ?? 0} onDecided={onChanged} />
               <RunStates run={run} />
-              {may('messages.read') && <Messages campaignId={campaign_id} />}
+              {may('messages.read') && <Messages campaign={campaign} onChanged={onChanged} />}
             </div>
           )
         }

@@ -19,6 +19,7 @@ interface ActionsProps {
 type State = NonNullable<Campaign['state']>
 
 const PAUSABLE: readonly State[] = ['running', 'waiting']
+const RESUMABLE: readonly State[] = ['paused', 'overdue']
 const CANCELLABLE: readonly State[] = ['scheduled', 'running', 'waiting', 'paused', 'overdue']
 /** Before them there is no run to look at. */
 const NOT_BEGUN: readonly State[] = ['draft', 'scheduled']
@@ -71,7 +72,7 @@ export function Actions({ campaign, onChanged, isOnRun = false }: ActionsProps) 
           {campaignsText.pause}
         </Button>
       )}
-      {mayWrite && state === 'paused' && (
+      {mayWrite && isIn(RESUMABLE) && (
         <Button icon="play" onClick={() => setAsked('resume')}>
           {campaignsText.resume}
         </Button>

@@ -26,8 +26,14 @@ const DIALOGS: {
   give_up: { title: campaignRunText.giveUp, lead: campaignRunText.giveUpLead, done: campaignRunText.gaveUp },
 }
 
+/** Whose messages are in doubt. Those of a cancelled one can only be given up. */
+export interface DecidedCampaign {
+  readonly campaign_id: string
+  readonly state?: string
+}
+
 interface InDoubtProps {
-  readonly campaign: { readonly campaign_id: string; readonly state?: string }
+  readonly campaign: DecidedCampaign
   readonly count: number
   readonly onDecided: () => void
 }

@@ -8,19 +8,19 @@ import type { AnswerOf } from '../../../data/contracts.ts'
 import { useWorkspace } from '../../../data/session.ts'
 import { campaignRunText } from '../../../texts/campaigns/run.ts'
 import { reasonHint, reasonTitle } from '../../../texts/campaigns/report.ts'
-import { DecideDialog } from './in-doubt.tsx'
+import { DecideDialog, type DecidedCampaign } from './in-doubt.tsx'
 
 export type RunMessageBody = AnswerOf<'GET', '/core-services/v1/campaigns/:campaign_id/messages'>['data'][number]
 type Attempt = RunMessageBody['attempts'][number]
 
 interface MessageDialogProps {
   readonly message: RunMessageBody
-  readonly campaignId: string
+  readonly campaign: DecidedCampaign
   readonly onChanged: () => void
   readonly onClose: () => void
 }
 
-export function MessageDialog({ message, campaignId, onChanged, onClose }: MessageDialogProps) {
+export function MessageDialog({ message, campaign, onChanged, onClose }: MessageDialogProps) {
   const { may, page } = useWorkspace()
   const [asked, setAsked] = useState<'send_again' | 'give_up' | undefined>(undefined)
   const { customer_id: person, message_id: id, attempts, state } = message
@@ -28,7 +28,7 @@ export function MessageDialog({ message, campaignId, onChanged, onClose }: Messa
     return (
       <DecideDialog
         action={asked}
-        campaignId={campaignId}
+        campaignId={campaign.campaign_id}
         messageId={id}
         count={1}
         onDecided={onChanged}
@@ -49,7 +49,9 @@ export function MessageDialog({ message, campaignId, onChanged, onClose }: Messa
         {state === 'in_doubt' && may('campaigns.write') && (
           <>
             <Button onClick={() => setAsked('give_up')}>{campaignRunText.giveUp}</Button>
-            <Button onClick={() => setAsked('send_again')}>{campaignRunText.sendAgain}</Button>
+            {campaign.state !== 'cancelled' && (
+              <Button onClick={() => setAsked('send_again')}>{campaignRunText.sendAgain}</Button>
+            )}
           </>
         )}
         {person !== null && may('users.read') && <a href={page('users', person)}>{campaignRunText.person}</a>}

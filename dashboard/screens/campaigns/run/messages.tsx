@@ -21,11 +21,19 @@ import { useQuery } from '../../../data/queries.ts'
 import { campaignRunText } from '../../../texts/campaigns/run.ts'
 import { reasonTitle } from '../../../texts/campaigns/report.ts'
 import { shownText } from '../../../texts/shown.ts'
+import type { DecidedCampaign } from './in-doubt.tsx'
 import { MessageDialog, type RunMessageBody } from './message.tsx'
 
 const PER_PAGE = 25
 
-export function Messages({ campaignId }: { readonly campaignId: string }) {
+interface MessagesProps {
+  readonly campaign: DecidedCampaign
+  /** Called after a decision about a message. */
+  readonly onChanged: () => void
+}
+
+export function Messages({ campaign, onChanged }: MessagesProps) {
+  const { campaign_id } = campaign
   const address = useAddress()
   const [shown, setShown] = useState<RunMessageBody | undefined>(undefined)
   const filters = {
@@ -35,9 +43,9 @@ export function Messages({ campaignId }: { readonly campaignId: string }) {
   }
   const before = address.get('before')
   const messages = useQuery({
-    key: ['run messages', campaignId, filters, before],
+    key: ['run messages', campaign_id, filters, before],
     ask: (client, signal) => {
-      const path = { campaign_id: campaignId }
+      const path = { campaign_id }
       const given = Object.entries({ ...filters, before }).filter(([, value]) => value !== undefined)
       const query = { limit: PER_PAGE, ...(Object.fromEntries(given) as typeof filters) } as never
       return client.get('/core-services/v1/campaigns/:campaign_id/messages', { path, query, signal })
@@ -80,8 +88,11 @@ export function Messages({ campaignId }: { readonly campaignId: string }) {
       {shown && (
         <MessageDialog
           message={shown}
-          campaignId={campaignId}
-          onChanged={messages.again}
+          campaign={campaign}
+          onChanged={() => {
+            messages.again()
+            onChanged()
+          }}
           onClose={() => setShown(undefined)}
         />
       )}
