@@ -1,8 +1,10 @@
 // `person invite|list|remove|reset-password`, as an operator calls them beside a running server, on every store.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createWorkspace } from '../../src/actions/create-workspace.ts'
+import { removeGrant, saveGrant } from '../../src/store/accounts/person-roles.ts'
 import { acceptLink, getSession, NEW_PASSWORD, personOf, signIn, tokenOf } from '../support/accounts/account-calls.ts'
 import { addMember, signInAs } from '../support/accounts/sign-in-as.ts'
+import { entriesAddedBy } from '../support/audit/audit-entries.ts'
 import { environmentOf, failureOf, run, runJson, type EndedJson, type Environment } from '../support/program.ts'
 import { expectRefusal, startServer, type TestServer } from '../support/server.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestLocation } from '../support/stores.ts'
@@ -105,6 +107,16 @@ describeEachStore('The commands of people', (kind) => {
     expect([code, message]).toEqual(['conflict', 'The server must keep an owner. Make somebody else an owner first.'])
   })
 
+  it('change the role in one workspace of somebody who has one in every workspace, at once', async () => {
+    const { email } = await addMember(server, 'analyst')
+    const changed = await person('invite', email, '--role', 'marketer', '--workspace', 'shop')
+    expect(changed.body).toEqual({ email, role: 'marketer', workspace_id: 'shop' })
+    expect(await rolesOf(email)).toEqual([
+      ['*', 'analyst'],
+      ['shop', 'marketer'],
+    ])
+  })
+
   it('name everything that is wrong with an invitation', async () => {
     const faulty = await person('invite', 'nobody', '--role', 'admin')
     expect(failureOf(faulty)).toMatchObject({ status: 1, code: 'invalid_request', fields: ['--role', 'EMAIL'] })
@@ -160,6 +172,33 @@ describeEachStore('The commands of people', (kind) => {
     for (const owner of owners) statuses.push((await person('remove', owner, '--yes')).status)
     expect(statuses).toEqual([...owners.slice(1).map(() => 0), 1])
     expect(await listed(owners.at(-1) as string)).toBeDefined()
+  })
+
+  it('remove somebody who has no role any more', async () => {
+    const { email, number } = await addMember(server, 'analyst', 'main')
+    await server.database.write((store) => removeGrant(store, number, 'main'))
+    expect(await rolesOf(email)).toEqual([])
+    expect((await person('remove', email, '--yes')).status).toBe(0)
+    expect(await listed(email)).toBeUndefined()
+  })
+
+  it('are recorded in the audit trail of the workspace that they name', async () => {
+    const { email, number } = await addMember(server, 'analyst', 'main')
+    const inShop = { email: 'audited@example.com', workspace: ['--workspace', 'shop'] }
+    const entries = await entriesAddedBy(server.database, 'shop', async () => {
+      await person('invite', inShop.email, '--role', 'analyst', ...inShop.workspace)
+      await server.database.write((store) => saveGrant(store, number, { workspaceId: 'shop', role: 'analyst' }))
+      await person('invite', email, '--role', 'marketer', ...inShop.workspace)
+      await person('remove', email, ...inShop.workspace, '--yes')
+    })
+    const who = expect.stringMatching(/^command:/) as string
+    expect(entries).toMatchObject([
+      { who, action: 'invite_person', subjectId: inShop.email, changes: [{ field: 'invited_as', after: 'analyst' }] },
+      { who, action: 'change_role', subjectName: email, changes: [{ before: 'analyst', after: 'marketer' }] },
+      { who, action: 'remove_person', subjectName: email, changes: [{ before: 'marketer', after: null }] },
+    ])
+    const inMain = await entriesAddedBy(server.database, 'main', () => person('remove', email, '--yes'))
+    expect(inMain).toMatchObject([{ who, action: 'remove_person', subjectName: email }])
   })
 
   it('list people in words', async () => {

@@ -23,18 +23,26 @@ export async function giveRole(store: Store, person: Member, grant: RoleGrant): 
  * `giveRole` does.
  */
 export async function takeRole(store: Store, person: Member, workspaceId: string): Promise<void> {
-  const { number } = person
-  await keepingOwner(store, workspaceId, () => removeGrant(store, number, workspaceId))
-  if ((await listGrants(store, number)).length > 0) return
-  // In this order, a sign-in at the same moment leaves no session: it locks the person first (`lockPassword`).
-  await deletePerson(store, number)
-  await removeSessionsOf(store, number)
-  await withdrawReset(store, person)
+  await keepingOwner(store, workspaceId, () => removeGrant(store, person.number, workspaceId))
+  if ((await listGrants(store, person.number)).length === 0) await removeAccount(store, person)
 }
 
-/** Removes a person from all workspaces. Call it under `lockPeople`. Throws AppError `conflict` as `giveRole` does. */
+/**
+ * Takes all roles away, and removes the person, who may have had none. Call it under `lockPeople`. Throws AppError `conflict` as
+ * `giveRole` does.
+ */
 export async function takeAllRoles(store: Store, person: Member): Promise<void> {
-  for (const { workspaceId } of await listGrants(store, person.number)) await takeRole(store, person, workspaceId)
+  for (const { workspaceId } of await listGrants(store, person.number)) {
+    await keepingOwner(store, workspaceId, () => removeGrant(store, person.number, workspaceId))
+  }
+  await removeAccount(store, person)
+}
+
+/** In this order, a sign-in at the same moment leaves no session: it locks the person first (`lockPassword`). */
+async function removeAccount(store: Store, person: Member): Promise<void> {
+  await deletePerson(store, person.number)
+  await removeSessionsOf(store, person.number)
+  await withdrawReset(store, person)
 }
 
 /** An owner may have made the link who does not own the workspace in which the person has a role now. */
@@ -51,8 +59,6 @@ async function keepingOwner(store: Store, workspaceId: string, change: () => Pro
 }
 
 async function hasOwner(store: Store, workspaceId: string): Promise<boolean> {
-  const grants = await listGrantsIn(store, workspaceId)
-  const people = [...new Set(grants.map(({ person }) => person))]
-  const grantsOf = (person: number) => grants.filter((grant) => grant.person === person)
-  return people.some((person) => roleIn(grantsOf(person), workspaceId) === 'owner')
+  const grantsOf = Map.groupBy(await listGrantsIn(store, workspaceId), ({ person }) => person)
+  return [...grantsOf.values()].some((own) => roleIn(own, workspaceId) === 'owner')
 }

@@ -1,18 +1,21 @@
 // `person invite|list|remove|reset-password`: the people who sign in at the dashboard.
 import { AppError, type Fault } from '../../core/app-error.ts'
-import { EVERY_WORKSPACE, personEmailProblem, type RoleGrant } from '../../core/accounts/person.ts'
+import { EVERY_WORKSPACE, personEmailProblem, roleIn, type RoleGrant } from '../../core/accounts/person.ts'
 import { ROLES, toRole } from '../../core/accounts/role.ts'
 import { counted } from '../../core/phrases/counted.ts'
 import { toIso } from '../../core/time-value.ts'
 import { makeAccessLink, type MadeLink } from '../../actions/accounts/access-links.ts'
 import { giveRole, takeAllRoles, takeRole } from '../../actions/accounts/change-roles.ts'
+import { recordChange, type RecordedChange } from '../../actions/audit/record-change.ts'
 import type { Config } from '../../app/config.ts'
 import { findPersonByEmail, listEverybody, lockPeople, type StoredPerson } from '../../store/accounts/people.ts'
 import { listGrants } from '../../store/accounts/person-roles.ts'
 import type { Store } from '../../store/store.ts'
+import { changedByCommand } from '../audit/changed-by-command.ts'
 import type { Command } from '../command.ts'
 import { confirm, YES } from '../confirm.ts'
 import { requireWorkspace } from '../../actions/workspaces/require-workspace.ts'
+import { toServerUrl } from '../servers/server-url.ts'
 import { withStore } from '../with-store.ts'
 
 const WORKSPACE = { value: 'ID', summary: 'Only in this workspace. Default: in every one.' }
@@ -45,11 +48,17 @@ const invite: Command = {
         await lockPeople(store)
         if (workspaceId !== EVERY_WORKSPACE) await requireWorkspace(store, workspaceId)
         const person = await findPersonByEmail(store, email)
-        const grants = person ? await listGrants(store, person.number) : []
-        if (!person || !grants.some((grant) => grant.workspaceId === workspaceId)) {
-          return makeAccessLink(store, { kind: 'invitation', email, role, workspaceId, now })
+        const before = person && roleIn(await listGrants(store, person.number), workspaceId)
+        // Nobody joins where they have a role already, perhaps that for every workspace.
+        if (!person || !before) {
+          const made = await makeAccessLink(store, { kind: 'invitation', email, role, workspaceId, now })
+          const after = { invited_as: role }
+          await recordIn(store, workspaceId, { id: email, name: email, action: 'invite_person', after })
+          return made
         }
         await giveRole(store, person, { workspaceId, role })
+        const change = { action: 'change_role', before: { role: before }, after: { role } }
+        await recordIn(store, workspaceId, { id: person.id, name: person.email, ...change })
         return undefined
       }),
     )
@@ -106,10 +115,15 @@ const remove: Command = {
       database.write(async (store) => {
         await lockPeople(store)
         const person = await requireAccount(store, email)
-        if (workspaceId === undefined) return takeAllRoles(store, person)
         const grants = await listGrants(store, person.number)
-        if (grants.some((grant) => grant.workspaceId === workspaceId)) return takeRole(store, person, workspaceId)
-        throw new AppError('not_found', `${email} has no role of its own in the workspace ${workspaceId}.`)
+        if (workspaceId === undefined) {
+          await takeAllRoles(store, person)
+          return recordRemovals(store, person, grants)
+        }
+        const own = grants.find((grant) => grant.workspaceId === workspaceId)
+        if (!own) throw new AppError('not_found', `${email} has no role of its own in the workspace ${workspaceId}.`)
+        await takeRole(store, person, workspaceId)
+        await recordRemovals(store, person, [own])
       }),
     )
     print({ json: { email, workspace_id: workspaceId ?? null }, text: `${email} was removed.\n` })
@@ -136,6 +150,24 @@ const resetPassword: Command = {
 
 export const personCommands: readonly Command[] = [invite, list, remove, resetPassword]
 
+type RecordedPerson = Omit<RecordedChange, 'kind'>
+
+/** What holds in every workspace stands in the trail of none. */
+async function recordIn(store: Store, workspaceId: string, change: RecordedPerson): Promise<void> {
+  if (workspaceId === EVERY_WORKSPACE) return
+  await recordChange(store, changedByCommand(workspaceId), { kind: 'person', ...change })
+}
+
+async function recordRemovals(
+  store: Store,
+  { id, email: name }: StoredPerson,
+  grants: readonly RoleGrant[],
+): Promise<void> {
+  for (const { workspaceId, role } of grants) {
+    await recordIn(store, workspaceId, { id, name, action: 'remove_person', before: { role } })
+  }
+}
+
 /** Throws AppError `not_found`. */
 async function requireAccount(store: Store, email: string): Promise<StoredPerson> {
   const person = await findPersonByEmail(store, email)
@@ -152,9 +184,8 @@ function linkOutput(config: Config, { path, expiresAt }: MadeLink, about: object
 }
 
 /** Where a browser reaches the dashboard, as far as the settings tell. */
-function dashboardOrigin({ host, port, delivery: { publicUrl } }: Config): string {
-  if (publicUrl !== undefined) return new URL(publicUrl).origin
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+function dashboardOrigin(config: Config): string {
+  return (toServerUrl(config, config.delivery.publicUrl) as URL).origin
 }
 
 function describeGrants(grants: readonly RoleGrant[]): string {
