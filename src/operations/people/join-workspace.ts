@@ -46,7 +46,8 @@ export const joinWorkspace = defineOperation({
       if (roleIn(await listGrants(store, person.number), workspaceId)) {
         throw new AppError('conflict', 'You have a role in this workspace already.')
       }
-      await takeAccessLink(store, hashToken(body.token))
+      // Somebody may have taken the invitation back since it was read.
+      if (!(await takeAccessLink(store, hashToken(body.token)))) throw noSuchLink()
       await giveRole(store, person, { workspaceId, role })
     })
     return readSessionBody(database, { sessionId, personId, isSecure })

@@ -1,7 +1,9 @@
 // Invitations to a workspace: who may use them, for what, and how often (`docs/api/people.md`).
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { makeAccessLink } from '../../../src/actions/accounts/access-links.ts'
 import type { Role } from '../../../src/core/accounts/role.ts'
+import { removeAccessLinks } from '../../../src/store/accounts/access-links.ts'
 import {
   acceptLink,
   getSession,
@@ -14,7 +16,7 @@ import {
 } from '../../support/accounts/account-calls.ts'
 import { peopleCalls } from '../../support/accounts/people-calls.ts'
 import { addMember, signInAs, type SignedInPerson } from '../../support/accounts/sign-in-as.ts'
-import { expectRefusal, startServer, type TestServer } from '../../support/server.ts'
+import { expectRefusal, startServer, until, type TestServer } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
 
 const DAY_MS = 24 * 60 * 60_000
@@ -121,6 +123,21 @@ describeEachStore('Invitations (invite_person, remove_invitation, accept_access_
     expect((await main().removeInvitation(email.toUpperCase())).status).toBe(204)
     expectRefusal(await accept(token), 404, 'not_found')
     expectRefusal(await main().removeInvitation(email), 404, 'not_found')
+  })
+
+  it('give nothing if they are taken back while somebody joins', async ({ skip }) => {
+    skip(kind !== 'postgres', 'SQLite runs one transaction at a time')
+    const person = await signInAs(server, 'analyst', (await shop()).id)
+    const token = await main().invited(person.email, 'owner')
+    const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    const joined = await server.database.write(async (store) => {
+      await removeAccessLinks(store, { kind: 'invitation', email: person.email, workspaceId: 'main' })
+      const joining = join(token, person)
+      await until('the join waits', async () => (await waiting.execute(server.database.query)).rows.length > 0)
+      return { joining }
+    })
+    expectRefusal(await joined.joining, 404, 'not_found')
+    expect(rolesOf(await getSession(server, person))).toHaveLength(1)
   })
 
   it('can be taken back only in the workspace that made them', async () => {
