@@ -45,14 +45,14 @@ export const listPeople = defineOperation({
     ),
   }),
   async handle({ workspace, now }, { database }) {
-    const grants = await listGrantsIn(database, workspace.id)
-    const people = await listPeopleIn(database, [...new Set(grants.map(({ person }) => person))])
+    const grantsOf = Map.groupBy(await listGrantsIn(database, workspace.id), ({ person }) => person)
+    const people = await listPeopleIn(database, [...grantsOf.keys()])
     const lastSeen = await findLastSeen(
       database,
       people.map(({ number }) => number),
     )
     const data = people.flatMap((person) => {
-      const own = grants.filter((grant) => grant.person === person.number)
+      const own = grantsOf.get(person.number) ?? []
       const role = roleIn(own, workspace.id)
       const seenAt = lastSeen.get(person.number)
       const shown = {
