@@ -1,16 +1,8 @@
 // Files that the person saves: what the server sends, and the numbers of the screen as CSV.
+import { toCsvLine, type CsvCell } from '../../src/core/exports/csv-line.ts'
 
-export type CsvCell = string | number | boolean | null
-
-/** Lines as in RFC 4180. A text that a spreadsheet would take for a formula gets an apostrophe in front. */
 export function toCsv(head: readonly string[], rows: readonly (readonly CsvCell[])[]): string {
-  return [head, ...rows].map((cells) => `${cells.map(toField).join(',')}\r\n`).join('')
-}
-
-function toField(value: CsvCell): string {
-  if (typeof value !== 'string') return value === null ? '' : String(value)
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  return [head, ...rows].map((cells) => `${toCsvLine(cells)}\r\n`).join('')
 }
 
 export function saveFile(fileName: string, content: Blob): void {

@@ -4,12 +4,13 @@ import { toSuppressionSubject } from '../../actions/audit/suppression-subject.ts
 import { toEmailKey } from '../../actions/email-protection.ts'
 import { AUDIT_KINDS, type AuditEntry } from '../../core/accounts/audit.ts'
 import type { Fault } from '../../core/app-error.ts'
+import { toCsvLine } from '../../core/exports/csv-line.ts'
 import { isEmail } from '../../core/users/email-address.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { listAuditEntries, type AuditCursor, type AuditFilters } from '../../store/accounts/audit-entries.ts'
 import type { Store } from '../../store/store.ts'
 import type { EmailVault } from '../../store/users/email-vault.ts'
-import { CSV_TYPE, csvFaults, toCsvLine, wantsCsv } from '../exports/csv.ts'
+import { CSV_TYPE, csvFaults, wantsCsv } from '../exports/csv.ts'
 import { streamLines } from '../exports/line-stream.ts'
 import { TIME_RANGE_FIELDS, timeRangeFaults, toTimeRange } from '../exports/time-range.ts'
 import { Nullable, OneOf, Strict, Text, WorkspacePath } from '../fields.ts'
@@ -39,8 +40,8 @@ const COLUMNS = [
   'request_id',
 ] as const
 
-/** What narrows the list, also in the command. */
-export const AuditFilterFields = Strict({
+/** What narrows the list. */
+const AuditFilterFields = Strict({
   kind: Type.Optional(OneOf(AUDIT_KINDS, 'Only changes of this kind.')),
   who: Type.Optional(
     Text(1, FILTER_LENGTH_MAX, 'Only changes by `key:data`, `person:ada@example.com`, `command:root` …'),
@@ -145,5 +146,5 @@ async function* csvLines(store: Store, workspaceId: string, filters: AuditFilter
 
 function toLine(entry: AuditEntry): string {
   const body = { ...toAuditBody(entry), changes: JSON.stringify(entry.changes) }
-  return toCsvLine(COLUMNS.map((column) => String(body[column] ?? '')))
+  return toCsvLine(COLUMNS.map((column) => body[column]))
 }

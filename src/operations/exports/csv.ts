@@ -17,12 +17,3 @@ export function csvFaults<Name extends string>(
   const given = pageFields.filter((name) => query[name] !== undefined)
   return given.map((name) => ({ field: `query.${name}`, problem: `is not taken with Accept: ${CSV_TYPE}` }))
 }
-
-/** A line as in RFC 4180, without its end. */
-export function toCsvLine(cells: readonly string[]): string {
-  return cells.map(toCsvCell).join(',')
-}
-
-function toCsvCell(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}

@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { toEmailKey } from '../../actions/email-protection.ts'
 import type { Fault } from '../../core/app-error.ts'
+import { toCsvLine } from '../../core/exports/csv-line.ts'
 import { SUPPRESSION_REASONS, type Suppression, type SuppressionReason } from '../../core/delivery/suppression.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import {
@@ -12,7 +13,7 @@ import {
 } from '../../store/senders/suppressions.ts'
 import type { Store } from '../../store/store.ts'
 import type { EmailVault } from '../../store/users/email-vault.ts'
-import { CSV_TYPE, csvFaults, toCsvLine, wantsCsv } from '../exports/csv.ts'
+import { CSV_TYPE, csvFaults, wantsCsv } from '../exports/csv.ts'
 import { streamLines } from '../exports/line-stream.ts'
 import { NoFields, Nullable, OneOf, Strict, Text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
@@ -111,7 +112,7 @@ async function* csvLines(store: Store, { workspace, query, vault }: Listing): As
     const wanted = found.filter(({ reason }) => query.reason === undefined || query.reason === reason)
     yield wanted.map((suppression) => {
       const body = toSuppressionBody(workspace, suppression, vault)
-      return toCsvLine(COLUMNS.map((column) => body[column] ?? ''))
+      return toCsvLine(COLUMNS.map((column) => body[column] ?? null))
     })
     const last = found.at(-1)
     if (!last || found.length < EXPORTED_AT_ONCE) return

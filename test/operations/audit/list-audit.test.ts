@@ -157,6 +157,9 @@ describeEachStore('The audit trail over HTTP (list_audit)', (kind) => {
     expect(lines.slice(2).map((line) => line.split(',')[7])).toEqual(
       Array.from({ length: 250 }, (_, index) => `n${249 - index}`),
     )
+    await record(workspace, '=1+1', NOON + 2_000)
+    const formula = await server.call<string>('GET', pathOf(workspace), { as: workspace, person: owner, headers: CSV })
+    expect(formula.body.split('\n')[1]).toContain(",id-=1+1,'=1+1,")
     const some = await server.call<string>('GET', pathOf(workspace, '?subject=id-n7'), {
       as: workspace,
       person: owner,

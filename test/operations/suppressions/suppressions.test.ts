@@ -81,6 +81,13 @@ describeEachStore('list_suppressions, add_suppression, remove_suppression', (kin
     expect((await list(workspace, '?reason=complaint')).body.data.map(({ email }) => email)).toEqual([emails[2]])
   })
 
+  it('answers CSV in which no reply of a server is a formula', async () => {
+    const workspace = await server.makeWorkspace()
+    await add(workspace, { email: 'a@example.com', evidence: '=1+1' })
+    const csv = await server.call<string>('GET', PATH, { ...as(workspace), headers: CSV })
+    expect(csv.body.trimEnd().split('\n').at(-1)).toMatch(/^a@example\.com,manual,.*Z,'=1\+1$/)
+  })
+
   it('answers CSV with the whole list, quoted where it must be', async () => {
     const workspace = await server.makeWorkspace()
     server.setClock(Date.UTC(2026, 4, 4))
