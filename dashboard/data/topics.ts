@@ -7,7 +7,6 @@ export interface LiveDocument {
   readonly parked: number
   readonly processed_until: string | null
   readonly lag_seconds: number
-  readonly settings_revision: number
   readonly statistics_revision: number
   readonly messages_revision: number
   readonly events_per_minute: number
@@ -18,7 +17,7 @@ const MEMBERS = {
   events: 'newest_event',
   audit: 'newest_audit',
   parked: 'parked',
-  settings: 'settings_revision',
+  settings: 'newest_audit',
   statistics: 'statistics_revision',
   messages: 'messages_revision',
 } as const satisfies Readonly<Record<string, keyof LiveDocument>>

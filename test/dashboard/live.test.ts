@@ -14,7 +14,6 @@ const QUIET: LiveDocument = {
   parked: 0,
   processed_until: null,
   lag_seconds: 0,
-  settings_revision: 1,
   statistics_revision: 1,
   messages_revision: 1,
   events_per_minute: 0,
@@ -173,8 +172,8 @@ const changes: [change: Partial<LiveDocument>, topics: string[]][] = [
   [{}, []],
   [{ lag_seconds: 3, events_per_minute: 7, processed_until: '2026-01-01T00:00:00.000Z' }, []],
   [{ newest_event: 2 }, ['events']],
-  [{ settings_revision: 2, parked: 1 }, ['parked', 'settings']],
-  [{ messages_revision: 2, statistics_revision: 2, newest_audit: 2 }, ['audit', 'statistics', 'messages']],
+  [{ parked: 1 }, ['parked']],
+  [{ messages_revision: 2, statistics_revision: 2, newest_audit: 2 }, ['audit', 'settings', 'statistics', 'messages']],
 ]
 it.each(changes)('The change %j is one of the topics %j', (change, topics) => {
   expect([...changedTopics(QUIET, { ...QUIET, ...change })]).toEqual(topics)

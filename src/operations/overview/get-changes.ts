@@ -37,13 +37,15 @@ export const getChanges = defineOperation({
       description:
         'Grows with every processed request that has events, users or reports. Requests to other workspaces of the server let it grow too.',
     }),
-    newest_audit: Type.Integer({ description: 'The `number` of the newest entry of the audit trail; 0 without one.' }),
+    newest_audit: Type.Integer({
+      description:
+        'The `number` of the newest entry of the audit trail; 0 without one. Grows with every change of settings and resources.',
+    }),
     parked: Type.Integer({
       description: `Entries of the log that could not be applied. At most ${PARKED_COUNTED_MAX} are counted.`,
     }),
     processed_until: Nullable(IsoTime),
     lag_seconds: Type.Number({ description: 'How long before the present `processed_until` is. 0: nothing waits.' }),
-    settings_revision: Type.Integer({ description: 'Differs after every recorded change of the workspace.' }),
     statistics_revision: Type.Integer({ description: 'Differs when the numbers of a campaign differ.' }),
     messages_revision: Type.Integer({
       description:
@@ -71,7 +73,6 @@ export const getChanges = defineOperation({
       parked,
       processed_until: processedUntil === 0 ? null : toIso(processedUntil),
       lag_seconds: processedUntil === 0 ? 0 : Math.max(0, now - processedUntil) / 1000,
-      settings_revision: audit,
       statistics_revision: statistics,
       messages_revision: toRevision([applied, audit, deliveries]),
       events_per_minute: rate,
