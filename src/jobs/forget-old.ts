@@ -21,7 +21,7 @@ import type { Job } from './job.ts'
 
 const FORGET_EVERY_MS = 60_000
 /** How long hits of messages are kept, with addresses and user agents, once their facts are stored. */
-export const HITS_KEPT_MS = 30 * DAY_MS
+const HITS_KEPT_MS = 30 * DAY_MS
 /** The cursor of the position up to which entries may be trimmed. */
 const TRIM_CURSOR = 'trim'
 

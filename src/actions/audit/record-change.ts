@@ -8,7 +8,7 @@ import type { Store } from '../../store/store.ts'
 /** `before` and `after`: wire bodies, without secrets. Without `before` the resource is new, without `after` it is deleted. */
 export interface RecordedChange extends Compared {
   readonly kind: AuditKind
-  /** Identifies the resource among those of its kind. Never a person or an address: erased people must not live on here. */
+  /** Identifies the resource among those of its kind. Never a user or their address: erased people must not live on here. */
   readonly id: string
   readonly name?: string | undefined
   /** The name of the operation, also in a command. */

@@ -3,7 +3,7 @@
 import { codePointLength } from '../bounded-text.ts'
 import { GUESSED_PASSWORDS } from './guessed-passwords.ts'
 
-export const PASSWORD_LENGTH_MIN = 12
+const PASSWORD_LENGTH_MIN = 12
 /** Hashing takes longer for longer texts. */
 export const PASSWORD_LENGTH_MAX = 256
 /** A password has at least so many different characters. */

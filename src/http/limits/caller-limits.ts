@@ -12,6 +12,7 @@ export interface CallerLimits {
 const SESSION_REQUESTS_PER_MINUTE_MAX = 1_200
 /** Of operations that need no credential: signing in, and links that let somebody in. */
 const ANONYMOUS_REQUESTS_PER_MINUTE_MAX = 60
+
 /** The limit of sessions, or that of addresses: many addresses take nothing from sessions. */
 export class CallerLimit {
   readonly #limit: number

@@ -10,7 +10,7 @@ import { listWorkspaces } from '../../store/workspaces/workspaces.ts'
 import { IsoTime, OneOf } from '../fields.ts'
 import { accountRemoved } from './person-of.ts'
 
-export const PersonOutput = Type.Object({
+const PersonOutput = Type.Object({
   person_id: Type.String(),
   email: Type.String(),
   name: Type.String(),

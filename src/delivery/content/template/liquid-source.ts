@@ -6,7 +6,7 @@ import { placeAt, type TextPlace } from './text-place.ts'
 /** The most faults that are named of one text. */
 const FAULTS_MAX = 20
 /** The names of our own tags and variables begin so. */
-export const OWN_PREFIX = 'svc_'
+const OWN_PREFIX = 'svc_'
 /** In the document's spelling; a label may stand in quotes. */
 const COUPON =
   /\bCoupons\s*\.\s*CouponListName\s*\[\s*(?:"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<bare>[A-Za-z0-9_-]+))\s*\]/g

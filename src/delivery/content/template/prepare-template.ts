@@ -46,7 +46,7 @@ export interface PreparedTemplate {
 }
 
 /** Addresses that every message has. Links to them are not counted. */
-export const SYSTEM_URLS = ['unsubscribe_url', 'preferences_url', 'view_url'] as const
+const SYSTEM_URLS = ['unsubscribe_url', 'preferences_url', 'view_url'] as const
 const SYSTEM_URL = new RegExp(String.raw`^\{\{-?\s*(?:${SYSTEM_URLS.join('|')})\b`)
 const UNSUBSCRIBE_URL = /\bunsubscribe_url\b/
 /** Every message has these. */
