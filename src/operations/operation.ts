@@ -135,6 +135,8 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** A POST that changes nothing, so that clients may repeat it. */
   readonly isReadOnly?: true
+  /** Whether open pages ask it all the time by themselves, so that it says nothing of a person and keeps no session alive. */
+  readonly isPolled?: true
   /**
    * Whether simple requests take the fast path (`http/fast-path/`), because clients send very many. The operation must take JSON
    * and return a small value.

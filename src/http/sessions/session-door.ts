@@ -40,6 +40,13 @@ export interface SessionParts {
 /** What a session needs to know of a request. */
 export type SentCookie = Pick<RequestContext, 'headers' | 'isSecure' | 'callerAddress'>
 
+interface SessionRequest {
+  readonly sent: SentCookie
+  readonly now: number
+  /** Whether it keeps the session alive. */
+  readonly isUse: boolean
+}
+
 export class SessionDoor {
   readonly #parts: SessionParts
 
@@ -54,7 +61,7 @@ export class SessionDoor {
    */
   async find(
     context: RequestContext,
-    { requires }: Operation,
+    { requires, isPolled }: Operation,
     workspaceId: string | undefined,
     now: number,
   ): Promise<Caller | undefined> {
@@ -63,7 +70,8 @@ export class SessionDoor {
     if (token === undefined && !isOutside) return undefined
     refuseOtherSites(context.headers)
     this.#refusePlain(context)
-    const found = token === undefined ? undefined : await this.#findPerson(token, context, now)
+    const found =
+      token === undefined ? undefined : await this.#findPerson(token, { sent: context, now, isUse: !isPolled })
     if (!found && requires === 'nothing') return NOBODY
     if (!found) throw new AppError('unauthorized', 'You are not signed in, or your session has ended. Sign in again.')
     if (isOutside) return { workspace: NO_WORKSPACE, credential: { ...found.person, role: undefined } }
@@ -84,7 +92,7 @@ export class SessionDoor {
     const token = readSessionCookie(sent.headers.cookie, sent.isSecure)
     if (token === undefined) return false
     this.#refusePlain(sent)
-    return (await this.#findPerson(token, sent, now)) !== undefined
+    return (await this.#findPerson(token, { sent, now, isUse: true })) !== undefined
   }
 
   #refusePlain({ isSecure }: Pick<RequestContext, 'isSecure'>): void {
@@ -92,13 +100,13 @@ export class SessionDoor {
     throw new AppError('forbidden', 'This server takes sign-ins only over https (REQUIRE_HTTPS).')
   }
 
-  async #findPerson(token: string, context: SentCookie, now: number): Promise<FoundPerson | undefined> {
+  async #findPerson(token: string, { sent, now, isUse }: SessionRequest): Promise<FoundPerson | undefined> {
     const { database } = this.#parts
     const session = await findSession(database, hashToken(token), now)
     const person = session && (await findPersonByNumber(database, session.person))
     if (!session || !person) return undefined
-    if (now - session.lastSeenAt >= SEEN_EXACT_MS) {
-      const seen = { id: session.id, lastSeenAt: now, address: context.callerAddress() }
+    if (isUse && now - session.lastSeenAt >= SEEN_EXACT_MS) {
+      const seen = { id: session.id, lastSeenAt: now, address: sent.callerAddress() }
       await database.write((store) => touchSession(store, seen))
     }
     return {

@@ -19,7 +19,7 @@ export const signIn = defineOperation({
   summary: 'Sign in',
   description:
     'Opens a session for a person and sets its cookie, which counts where an API key counts. A session ends after 12 hours ' +
-    'without a request, and after 30 days at most. If the person has an authenticator, `code` is required: without it the ' +
+    'without use, and after 30 days at most. If the person has an authenticator, `code` is required: without it the ' +
     'response is 401 and names the field. After some failures in a row, an account and an address must wait before the next ' +
     'attempt, each time longer.',
   group: 'People and sessions',

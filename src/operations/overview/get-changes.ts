@@ -26,6 +26,7 @@ export const getChanges = defineOperation({
   method: 'GET',
   url: '/v1/workspaces/:Workspace_ID/changes',
   requires: 'workspace.read',
+  isPolled: true,
   takesAppKey: false,
   limits: ['management_per_minute'],
   path: WorkspacePath,

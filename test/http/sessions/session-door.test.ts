@@ -162,6 +162,19 @@ describeEachStore('A session in place of a key (get_session, list_sessions, end_
     expectRefusal(await getSession(server, person), 401, 'unauthorized')
   })
 
+  it('is not kept alive by Get changes, which open pages ask by themselves', async () => {
+    const now = Date.now()
+    server.setClock(now)
+    const person = personOf(await signIn(server, marketer))
+    const getChanges = () => server.call<ErrorBody>('GET', '/v1/workspaces/main/changes', { person })
+    server.setClock(now + 6 * HOUR_MS)
+    expect((await getChanges()).status).toBe(200)
+    server.setClock(now + 12 * HOUR_MS - 1)
+    expect((await getChanges()).status).toBe(200)
+    server.setClock(now + 12 * HOUR_MS)
+    expectRefusal(await getChanges(), 401, 'unauthorized')
+  })
+
   it('ends after 30 days, however it is used', async () => {
     const now = Date.now()
     server.setClock(now)
