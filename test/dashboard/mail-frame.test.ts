@@ -29,6 +29,12 @@ const ATTEMPTS: readonly (readonly [what: string, html: string, refusal: RegExp]
   ['a redirect', `<meta http-equiv="refresh" content="0;url=/redirect">`, /Refused to execute the redirect/],
   ['a ping', `<a href="#here" ping="/ping">Go</a>`, /Connecting to '.*\/ping' violates/],
   ['a link to another server', `<a href="http://elsewhere.test/">Go</a>`, /Framing .* violates .* "frame-src 'self'"/],
+  ['a link to this server', `<a href="/c/clicked">Go</a>`, /Framing .* violates .* "frame-src \*:\*\/dashboard\/mail"/],
+  [
+    'a link below its own address',
+    `<a href="/dashboard/mail/x">Go</a>`,
+    /violates .* "frame-src \*:\*\/dashboard\/mail"/,
+  ],
   ['a link that replaces the page', `<a href="/dashboard/mail" target="_top">Go</a>`, /navigation of the top-level/],
   ['a link to another window', `<a href="/dashboard" target="_blank">Go</a>`, /Blocked opening/],
 ]
