@@ -151,7 +151,7 @@ export function appendCategory(categories: readonly string[], name: string): rea
   if (problem !== undefined) return problem
   if (name.trim() !== name) return 'must not start or end with a space'
   if (name === '__proto__') return UNNAMEABLE
-  if (name === '.' || name === '..') return 'must not be . or .., which no address can contain'
+  if (name === '.' || name === '..') return 'must not be . or .., which no URL can contain'
   if (categories.includes(name)) return categories
   if (categories.length >= CATEGORIES_MAX)
     return `cannot be added: a workspace has at most ${CATEGORIES_MAX} categories`

@@ -54,9 +54,9 @@ function insufficient(credential: Credential, required: Requirement): AppError {
   if (isKeyless(required) || isOutsideWorkspaces(required)) return new AppError('forbidden', 'Sign in first.')
   if (credential.kind === 'person') {
     const role = credential.role ? `Your role is ${credential.role}.` : 'You have no role in this workspace.'
-    return new AppError('forbidden', `This needs one of the roles ${rolesOf(required).join(', ')}. ${role}`)
+    return new AppError('forbidden', `This operation needs one of the roles ${rolesOf(required).join(', ')}. ${role}`)
   }
   const [tile] = tilesOf(required)
   if (tile) return new AppError('forbidden', `This operation needs the key of the tile "${tile}".`)
-  return new AppError('forbidden', 'This operation needs a person who signed in. API keys cannot use it.')
+  return new AppError('forbidden', 'This operation needs a signed-in person. API keys cannot use it.')
 }

@@ -104,7 +104,7 @@ describeEachStore('The commands of people', (kind) => {
     for (const owner of owners) ended.push(await person('invite', owner.email, '--role', 'analyst'))
     expect(ended.map(({ status }) => status)).toEqual([...owners.slice(1).map(() => 0), 1])
     const { code, message } = failureOf(ended.at(-1) as EndedJson) ?? {}
-    expect([code, message]).toEqual(['conflict', 'The server must keep an owner. Make somebody else an owner first.'])
+    expect([code, message]).toEqual(['conflict', 'The server must keep an owner. Make someone else an owner first.'])
   })
 
   it('change the role in one workspace of somebody who has one in every workspace, at once', async () => {

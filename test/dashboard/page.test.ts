@@ -60,7 +60,7 @@ describeInChromium('The dashboard', (browser) => {
       await page.getByLabel('Email address').fill('nobody@example.com')
       await page.getByLabel('Password').fill('not the password')
       await page.getByRole('button', { name: 'Sign in' }).click()
-      await page.getByText('The address or the password is wrong.').waitFor()
+      await page.getByText('The email address or password is wrong.').waitFor()
       expect(await page.getByLabel('Email address').inputValue()).toBe('nobody@example.com')
       await expectNoAxeViolations(page)
     })

@@ -164,7 +164,7 @@ describeInChromium('People in Settings', (browser) => {
       await dialog.getByText(`secret=${secret}`).waitFor()
       await dialog.getByLabel('Code').fill('no code')
       await dialog.getByRole('button', { name: 'Confirm code' }).click()
-      await dialog.getByText('is not the code').waitFor()
+      await dialog.getByText('is not the current code').waitFor()
       await expectNoAxeViolations(page)
       server.setClock(now)
       await dialog.getByLabel('Code').fill(codeAt(now))

@@ -62,7 +62,7 @@ export function requireTotp(vault: SecretVault | undefined, personId: string, se
     return openTotp(vault, personId, sealed)
   } catch (error) {
     if (!(error instanceof SecretUnreadable)) throw error
-    const message = 'The server cannot check codes of authenticators. Use a recovery code, and tell the operator.'
+    const message = 'The server cannot check authenticator codes. Use a recovery code, and tell the operator.'
     throw new AppError('unavailable', message)
   }
 }

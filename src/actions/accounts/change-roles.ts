@@ -55,7 +55,7 @@ async function keepingOwner(store: Store, workspaceId: string, change: () => Pro
   await change()
   if (!wasOwned || (await hasOwner(store, workspaceId))) return
   const where = workspaceId === EVERY_WORKSPACE ? 'The server' : 'A workspace'
-  throw new AppError('conflict', `${where} must keep an owner. Make somebody else an owner first.`)
+  throw new AppError('conflict', `${where} must keep an owner. Make someone else an owner first.`)
 }
 
 async function hasOwner(store: Store, workspaceId: string): Promise<boolean> {

@@ -63,7 +63,7 @@ export class SignInDelays {
     if (waitMs <= 0) return
     const seconds = Math.ceil(waitMs / 1000)
     const wait = seconds === 1 ? '1 second' : `${seconds} seconds`
-    throw new AppError('rate_limited', `Too many attempts failed. Wait ${wait}, then try again.`, [], seconds)
+    throw new AppError('rate_limited', `Too many failed attempts. Wait ${wait}, then try again.`, [], seconds)
   }
 
   #waitMs(key: string, free: number, now: number): number {

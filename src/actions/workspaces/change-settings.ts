@@ -126,5 +126,5 @@ function namesNewSender({ before, after }: SettingsChange): boolean {
 
 function changedMeanwhile({ revision }: StoredWorkspace): AppError {
   const details = [{ field: 'if_revision', problem: `must be ${revision}, the current revision` }]
-  return new AppError('conflict', 'The workspace was changed meanwhile; nothing was changed now.', details)
+  return new AppError('conflict', 'The workspace has changed since you read it; nothing was saved.', details)
 }

@@ -39,7 +39,7 @@ export function passwordProblem(password: string, personal: readonly string[] = 
     REPEATED_PIECE.test(plain) ||
     RUNS.some((run) => isPartOf(run, plain)) ||
     GUESSED.has(word.replaceAll(BETWEEN_WORDS, ''))
-  if (isGuessable) return 'is among the passwords that are tried first: choose another one'
+  if (isGuessable) return 'is too easy to guess: choose another one'
   return personal.flatMap(wordsOf).includes(word) ? 'must not be your address or name' : undefined
 }
 

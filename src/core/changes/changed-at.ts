@@ -19,7 +19,7 @@ export function changedAt({ updatedAt }: Changing, now: number): number {
 export function refuseIfChanged({ updatedAt }: Changing, seenAt: number | undefined): void {
   if (seenAt === undefined || seenAt === updatedAt) return
   const problem = `is ${toIso(seenAt)}, but the last change was at ${toIso(updatedAt)}`
-  throw new AppError('conflict', 'Somebody else made a change meanwhile. Read the current state, then change that.', [
+  throw new AppError('conflict', 'Someone else has changed this meanwhile. Read the current state, then try again.', [
     { field: 'if_updated_at', problem },
   ])
 }

@@ -118,7 +118,7 @@ function changeFeedbackKey<Settings extends DeliverySettings>(
 ): Settings | string {
   const { [key]: stored, ...others } = settings.feedbackKeys
   // As responses show a key that is stored.
-  if (text === SHOWN_KEY) return stored === undefined ? 'must be the key itself: there is none yet' : settings
+  if (text === SHOWN_KEY) return stored === undefined ? 'must be the key itself: none is stored yet' : settings
   if (text === 'off') return { ...settings, feedbackKeys: others }
   const problem = feedbackKeyProblem(key, text)
   if (problem !== undefined) return problem

@@ -33,7 +33,7 @@ export function parseLabels(sent: Readonly<Record<string, string | undefined>>):
 const NO_LANGUAGE = 'must be named by a language tag, such as de or pt-BR'
 
 function labelProblem(label: string | undefined, isRepeated: boolean): string | undefined {
-  if (isRepeated) return 'names a language that another member names too'
+  if (isRepeated) return 'repeats the language of another label'
   return label === undefined ? undefined : textProblem(label, CATEGORY_LABEL_LENGTH_MAX)
 }
 

@@ -17,8 +17,8 @@ export interface MailFrameOptions {
 /** The longest content of a template, rendered, as a form: encoded, a character of HTML may take three times as much. */
 const FORM_BYTES_MAX = 4 * 1024 * 1024
 
-const NOT_SIGNED_IN = new AppError('forbidden', 'Only a person who is signed in to the dashboard can show a mail.')
-const FROM_ELSEWHERE = new AppError('forbidden', 'Only the dashboard of this server can show a mail.')
+const NOT_SIGNED_IN = new AppError('forbidden', 'Sign in to the dashboard to show an email.')
+const FROM_ELSEWHERE = new AppError('forbidden', 'Only the dashboard of this server can show an email.')
 
 /** A POST, because a mail is longer than an address may be: the fields are `html` and, to load its pictures, `images`. */
 export function addMailFrame(app: FastifyInstance, { path, isSignedIn, bodies, unsent }: MailFrameOptions): void {

@@ -79,7 +79,7 @@ export class SessionDoor {
     const workspace = await this.#findWorkspace(workspaceId)
     const role = workspace && roleIn(found.grants, workspace.id)
     if (!workspace || !role) {
-      throw new AppError('forbidden', 'You have no role in this workspace, or there is none with this id.')
+      throw new AppError('forbidden', 'You have no role in this workspace, or it does not exist.')
     }
     return { workspace, credential: { ...found.person, role } }
   }
@@ -97,7 +97,7 @@ export class SessionDoor {
 
   #refusePlain({ isSecure }: Pick<RequestContext, 'isSecure'>): void {
     if (!this.#parts.requiresHttps || isSecure) return
-    throw new AppError('forbidden', 'This server takes sign-ins only over https (REQUIRE_HTTPS).')
+    throw new AppError('forbidden', 'This server allows sign-in only over https (REQUIRE_HTTPS).')
   }
 
   async #findPerson(token: string, { sent, now, isUse }: SessionRequest): Promise<FoundPerson | undefined> {

@@ -51,7 +51,7 @@ export const acceptAccessLink = defineOperation({
       const person = await useAccessLink(store, chosen)
       if (person === 'gone') throw noSuchLink()
       if (person === 'taken')
-        throw new AppError('conflict', 'This address has an account already. Sign in, then use the link again.')
+        throw new AppError('conflict', 'This address already has an account. Sign in, then use the link again.')
       return { person, ...(await openSession(store, person.number, { address, agent: header('user-agent'), now })) }
     })
     parts.signInDelays.forget({ email: opened.person.email })

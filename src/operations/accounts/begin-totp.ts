@@ -34,12 +34,11 @@ export const beginTotp = defineOperation({
   async handle(request, parts) {
     const person = await requireOwnPassword(request, { field: 'password', password: request.body.password }, parts)
     const { secretVault } = parts
-    if (!secretVault)
-      throw new AppError('conflict', 'The server needs SECRET_KEY to keep the secret of an authenticator.')
+    if (!secretVault) throw new AppError('conflict', 'The server needs SECRET_KEY to store authenticator secrets.')
     const secret = newTotpSecret()
     const sealed = sealTotp(secretVault, person.id, secret)
     const isProposed = await parts.database.write((store) => proposeTotp(store, person.number, sealed))
-    if (!isProposed) throw new AppError('conflict', 'You use an authenticator already. Remove it first.')
+    if (!isProposed) throw new AppError('conflict', 'You already use an authenticator. Remove it first.')
     return { secret, url: toTotpUrl(secret, person.email) }
   },
 })

@@ -36,12 +36,13 @@ export const confirmTotp = defineOperation({
       const found = findTotpStep(requireTotp(secretVault, person.id, sealedTotp), body.code, now)
       if (found !== undefined) return found
       signInDelays.addFailure(attempt)
-      throw invalidRequest([{ field: 'code', problem: 'is not the code that the app shows now' }])
+      throw invalidRequest([{ field: 'code', problem: 'is not the current code in the app' }])
     })
     const codes = newRecoveryCodes()
     const confirmed = { step, recoveryCodes: codes.map(hashRecoveryCode) }
     const isConfirmed = await database.write((store) => saveConfirmedTotp(store, person, confirmed))
-    if (!isConfirmed) throw new AppError('conflict', 'You use an authenticator already, or began with another one.')
+    if (!isConfirmed)
+      throw new AppError('conflict', 'You already use an authenticator, or have begun to set up another one.')
     return { recovery_codes: codes }
   },
 })

@@ -18,5 +18,5 @@ export async function requireAccessLink(store: Store, token: string, now: number
 }
 
 export function noSuchLink(): AppError {
-  return new AppError('not_found', 'This link was used already, has expired, or was never made. Ask for a new one.')
+  return new AppError('not_found', 'This link was already used, has expired, or never existed. Ask for a new one.')
 }

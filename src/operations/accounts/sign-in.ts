@@ -74,7 +74,7 @@ async function requirePerson({ password, code }: Proofs, attempt: SignInAttempt,
 
 /** The same for every failure but that of a code. */
 function isWrong(): AppError {
-  return new AppError('unauthorized', 'The address or the password is wrong.')
+  return new AppError('unauthorized', 'The email address or password is wrong.')
 }
 
 /** Only after the right password, so that nobody else learns whether a code is needed. */
@@ -84,10 +84,10 @@ async function requireCode(
   { attempt, parts }: { readonly attempt: SignInAttempt; readonly parts: Parts },
 ): Promise<void> {
   if (code === undefined) {
-    throw new AppError('unauthorized', 'Signing in also takes a code.', [{ field: 'code', problem: 'is required' }])
+    throw new AppError('unauthorized', 'Sign-in also requires a code.', [{ field: 'code', problem: 'is required' }])
   }
   if (await acceptCode(person, { code, now: attempt.now }, parts)) return
   parts.signInDelays.addFailure(attempt)
-  const details = [{ field: 'code', problem: 'is wrong, or was used before' }]
-  throw new AppError('unauthorized', 'The code is wrong, or was used before.', details)
+  const details = [{ field: 'code', problem: 'is wrong or was already used' }]
+  throw new AppError('unauthorized', 'The code is wrong or was already used.', details)
 }

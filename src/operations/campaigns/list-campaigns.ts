@@ -113,7 +113,7 @@ function isState(text: string): text is CampaignState {
 function stateFaults(sent: Partially<string | readonly string[]> | undefined): Fault[] {
   const texts = [sent ?? []].flat().filter((text) => text !== undefined)
   if (toStates(texts).every(isState)) return []
-  return [{ field: 'query.state', problem: `must be one or several of ${CAMPAIGN_STATES.join(', ')}` }]
+  return [{ field: 'query.state', problem: `must be one or more of ${CAMPAIGN_STATES.join(', ')}` }]
 }
 
 /** The number of the campaign before which the page begins. Throws AppError `invalid_request` if it does not exist. */

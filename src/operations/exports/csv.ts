@@ -15,5 +15,5 @@ export function csvFaults<Name extends string>(
   pageFields: readonly Name[],
 ): Fault[] {
   const given = pageFields.filter((name) => query[name] !== undefined)
-  return given.map((name) => ({ field: `query.${name}`, problem: `is not taken with Accept: ${CSV_TYPE}` }))
+  return given.map((name) => ({ field: `query.${name}`, problem: `is not allowed with Accept: ${CSV_TYPE}` }))
 }

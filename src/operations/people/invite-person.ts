@@ -46,7 +46,7 @@ export const invitePerson = defineOperation({
       await lockPeople(store)
       const person = await findPersonByEmail(store, email)
       if (person && roleIn(await listGrants(store, person.number), workspaceId)) {
-        throw new AppError('conflict', 'This person has a role in the workspace already.')
+        throw new AppError('conflict', 'This person already has a role in the workspace.')
       }
       const link = await makeAccessLink(store, { kind: 'invitation', email, role, workspaceId, now })
       if ((await listInvitations(store, workspaceId, now)).length > INVITATIONS_MAX) {

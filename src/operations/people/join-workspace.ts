@@ -41,10 +41,10 @@ export const joinWorkspace = defineOperation({
       const { kind, email, role, workspaceId } = await requireAccessLink(store, body.token, now)
       if (kind !== 'invitation' || email === null || role === null || workspaceId === null) throw noSuchLink()
       if (normalizeEmail(email) !== normalizeEmail(person.email)) {
-        throw new AppError('forbidden', 'The invitation is for another address than that of your account.')
+        throw new AppError('forbidden', 'The invitation is for a different email address.')
       }
       if (roleIn(await listGrants(store, person.number), workspaceId)) {
-        throw new AppError('conflict', 'You have a role in this workspace already.')
+        throw new AppError('conflict', 'You already have a role in this workspace.')
       }
       // Somebody may have taken the invitation back since it was read.
       if (!(await takeAccessLink(store, hashToken(body.token)))) throw noSuchLink()

@@ -8,7 +8,7 @@ import { defineOperation } from '../operation.ts'
 
 export const removeInvitation = defineOperation({
   name: 'remove_invitation',
-  summary: 'Take an invitation back',
+  summary: 'Revoke an invitation',
   description: 'The link of the invitation stops working.',
   group: 'People and sessions',
   method: 'DELETE',

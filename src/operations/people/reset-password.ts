@@ -41,7 +41,7 @@ export const resetPassword = defineOperation({
       const { person, grants } = await requireMember(store, workspace.id, path.person_id)
       const caller = await requireCaller(store, credential)
       if (person.number === caller.number) {
-        throw new AppError('conflict', 'This is your own account. Change your password with the one you have.')
+        throw new AppError('conflict', 'This is your own account. Use your current password to choose a new one.')
       }
       const own = await listGrants(store, caller.number)
       if (grants.some(({ workspaceId }) => roleIn(own, workspaceId) !== 'owner')) {

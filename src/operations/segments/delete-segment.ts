@@ -48,7 +48,8 @@ export const deleteSegment = defineOperation({
 
 async function refuseNamed(store: Store, segment: Segment): Promise<void> {
   const name = await findNamingSegment(store, segment)
-  if (name !== undefined) throw new AppError('conflict', `The segment "${name}" names this one. Change that first.`)
+  if (name !== undefined)
+    throw new AppError('conflict', `The segment "${name}" uses this one. Change that segment first.`)
   if (!(await isInAudience(store, segment))) return
   throw new AppError('conflict', 'The audience of a campaign that is not over names this segment.')
 }

@@ -114,8 +114,8 @@ function archived(): AppError {
 function refuseOtherVersion({ latest }: CurrentTemplate, wanted: number | undefined): void {
   if (wanted === undefined || wanted === latest.version) return
   const details = [{ field: 'if_version', problem: `must be ${latest.version}, the current version` }]
-  const made = `version ${latest.version} by ${latest.updatedBy}, made at ${toIso(latest.updatedAt)}`
-  throw new AppError('conflict', `The template has another version now: ${made}.`, details)
+  const made = `version ${latest.version} by ${latest.updatedBy}, saved at ${toIso(latest.updatedAt)}`
+  throw new AppError('conflict', `The template has a newer version: ${made}.`, details)
 }
 
 function toDetails(body: Static<typeof ChangedDetails>): Partial<TemplateDetails> {

@@ -4,7 +4,7 @@ import { normalizePassword, passwordProblem } from '../../../src/core/accounts/p
 
 const SHORT = 'must have at least 12 characters'
 const LONG = 'must have at most 256 characters'
-const GUESSED = 'is among the passwords that are tried first: choose another one'
+const GUESSED = 'is too easy to guess: choose another one'
 const PERSONAL = 'must not be your address or name'
 const ADA = ['ada.lovelace@example.com', 'Ada Lovelace']
 

@@ -58,7 +58,7 @@ describeEachStore('Failed sign-ins (sign_in)', (kind) => {
     const answers = [await fail(email), await fail('nobody@example.com'), await fail('no address'), await fail('x')]
     for (const answer of answers) expectRefusal(answer, 401, 'unauthorized')
     expect(new Set(answers.map(visibleOf))).toHaveLength(1)
-    expect(answers[0]?.body.error.message).toBe('The address or the password is wrong.')
+    expect(answers[0]?.body.error.message).toBe('The email address or password is wrong.')
     expect(answers.map(({ headers }) => headers.get('set-cookie'))).toEqual([null, null, null, null])
   })
 
@@ -106,7 +106,7 @@ describeEachStore('Failed sign-ins (sign_in)', (kind) => {
     await failOften(FREE_OF_ACCOUNT + 1, email)
     const refused = await attempt(email)
     expect(waitOf(refused)).toBe(1)
-    expect(refused.body.error.message).toBe('Too many attempts failed. Wait 1 second, then try again.')
+    expect(refused.body.error.message).toBe('Too many failed attempts. Wait 1 second, then try again.')
     goTo(now + SECOND_MS)
     expect((await attempt(email)).status).toBe(200)
     await failOften(FREE_OF_ACCOUNT, email)

@@ -121,7 +121,7 @@ describeEachStore('An authenticator (begin_totp, confirm_totp, remove_totp, sign
     const person = await guarded()
     const missing = await enter(person)
     expectWrong(missing)
-    expect(missing.body.error.message).toBe('Signing in also takes a code.')
+    expect(missing.body.error.message).toBe('Sign-in also requires a code.')
     expect(missing.headers.get('set-cookie')).toBeNull()
     later()
     const guess = { email: person.email, password: 'a wrong sentence' }
