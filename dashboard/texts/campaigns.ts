@@ -16,7 +16,7 @@ const states: { readonly [state in CampaignState]: string } = {
 
 export const campaignsText = {
   title: 'Campaigns',
-  lead: 'Messages to many people, and what came of them.',
+  lead: 'Messages to many people, and their results.',
   create: 'Create campaign',
   states,
   caption: 'Campaigns, newest first',
@@ -38,30 +38,30 @@ export const campaignsText = {
   explain: {
     sent: 'Distinct people who were sent at least one message.',
     openRate:
-      'Distinct people who opened a message, of those to whom one was delivered. Programs that check mail are left out.',
+      'Distinct people who opened a message, of those who received one. Opens by mail scanners are not counted.',
     clickRate: 'Distinct people who clicked, of those who opened.',
     conversions: 'Distinct people who met the first goal of the campaign within its window after a click.',
   },
   explainDays: (zone: string) => `The last 30 days, today included, in ${zone}.`,
   empty: 'No campaigns yet',
   emptyLead:
-    'A campaign sends one email to everybody in a segment and counts what they do. Create one here, or report what another ' +
-    'system sends with POST /core-services/v1/campaigns.',
-  noMatch: 'No campaign has this name and state.',
+    'A campaign sends one email to everyone in a segment and counts what they do. Create one here, or report one that another ' +
+    'system sends, with POST /core-services/v1/campaigns.',
+  noMatch: 'No campaign matches this name and state.',
 
   edit: 'Edit',
   duplicate: 'Duplicate',
   run: 'Sending',
   report: 'Report',
   pause: 'Pause campaign',
-  pauseLead: 'No further message is begun until somebody resumes the campaign. Messages on a connection end.',
+  pauseLead: 'Sending stops until someone resumes the campaign. Messages already on a connection are completed.',
   paused: 'Campaign paused',
   resume: 'Resume campaign',
-  resumeLead: 'Messages are begun again for everybody who was not sent to yet.',
+  resumeLead: 'Sending continues to everyone who has not been sent a message yet.',
   resumed: 'Campaign resumed',
   cancel: 'Cancel campaign',
   cancelLead:
-    'Everybody who was not sent a message yet never gets one. Messages that were sent and all numbers stay. This cannot be undone.',
+    'Anyone who has not been sent a message will not get one. Sent messages and all numbers stay. This cannot be undone.',
   cancelled: 'Campaign cancelled',
   more: 'More actions',
 }

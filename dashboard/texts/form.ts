@@ -20,18 +20,18 @@ export const chooseText = {
   placeholder: 'Search by name',
   none: 'There is nothing to choose yet.',
   noMatch: 'Nothing matches.',
-  gone: (id: string) => `${id} (does not exist any more)`,
+  gone: (id: string) => `${id} (no longer exists)`,
 }
 
 /** Two versions of the same, after somebody else saved first. */
 export const conflictText = {
-  title: 'Somebody else saved this meanwhile',
-  lead: 'Nothing of yours is lost. Choose which version to keep. The other one was saved on',
+  title: 'Someone else has saved changes',
+  lead: 'Your changes are not lost. Choose which version to keep. The other one was saved on',
   by: (who: string) => `by ${who}`,
   mine: 'Yours',
-  theirs: 'Saved by somebody else',
-  noDifference: 'Both versions say the same.',
-  editOn: 'Edit on',
+  theirs: 'Saved by someone else',
+  noDifference: 'Both versions are the same.',
+  editOn: 'Continue editing',
   keepMine: 'Keep my version',
   takeTheirs: 'Take the other version',
 }

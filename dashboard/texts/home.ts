@@ -13,34 +13,35 @@ const nothing = () => ''
 
 export const homeText = {
   lead: (role: string, id: string, zone: string) => `You are ${role} in the workspace ${id}. Times are in ${zone}.`,
-  eventsPerMinute: 'Events a minute',
-  eventsPerMinuteNote: 'Received in the last minute, and processed',
+  eventsPerMinute: 'Events per minute',
+  eventsPerMinuteNote: 'Received in the last minute and processed',
   lag: 'Lag',
   lagValue: (seconds: number) => `${formatCount(Math.round(seconds))} s`,
-  processedUntil: 'Every number includes what arrived until',
-  attention: 'Needs somebody',
-  nothingNeeds: 'Nothing needs you',
-  nothingNeedsLead: 'Campaigns that wait, messages in doubt, coupon lists that run short and the like appear here.',
+  processedUntil: 'Numbers include everything received until',
+  attention: 'Needs attention',
+  nothingNeeds: 'Nothing to do',
+  nothingNeedsLead: 'Halted campaigns, messages in doubt, coupon lists running short and the like appear here.',
   kinds: {
     campaigns_halted: { title: (count: number) => `${formatCounted(count, 'campaign')} on hold`, lead: '' },
     messages_in_doubt: {
       title: (count: number) => `${formatCounted(count, 'message')} in doubt`,
-      lead: 'Nobody knows whether their servers took them. Send them again, or give them up.',
+      lead: 'It is unknown whether the mail servers accepted them. Send them again, or give up.',
     },
     senders_waiting: { title: (count: number) => `${formatCounted(count, 'sender')} waiting`, lead: '' },
     parked_entries: {
       title: (count: number) => formatCounted(count, 'parked entry', 'parked entries'),
-      lead: 'Accepted requests that could not be processed. Replay them when the cause is mended, or drop them.',
+      lead: 'Accepted requests that could not be processed. Replay them once the cause is fixed, or drop them.',
     },
     coupons_short: { title: (count: number) => `${formatCounted(count, 'coupon list')} running short`, lead: '' },
     coupons_expiring: { title: (count: number) => `${formatCounted(count, 'coupon list')} about to expire`, lead: '' },
     limits_nearly_used: {
       title: (count: number) => `${formatCounted(count, 'limit')} nearly used`,
-      lead: 'Beyond its limit, an operation answers 429 until the window ends.',
+      lead: 'Over its limit, an operation returns 429 until the window ends.',
     },
   },
   details: {
-    campaigns_halted: ({ state }: Told) => (state === 'overdue' ? 'Its start has passed. Resume or cancel it.' : ''),
+    campaigns_halted: ({ state }: Told) =>
+      state === 'overdue' ? 'Its start time has passed. Resume or cancel it.' : '',
     messages_in_doubt: ({ count = 0 }: Told) => formatCounted(count, 'message'),
     senders_waiting: nothing,
     parked_entries: nothing,
@@ -55,7 +56,7 @@ export const homeText = {
   underWay: 'Campaigns under way',
   allCampaigns: 'All campaigns',
   noCampaigns: 'No campaign is under way',
-  noCampaignsLead: 'Campaigns that are scheduled or being sent appear here with how far they are.',
+  noCampaignsLead: 'Scheduled and running campaigns appear here with their progress.',
   newestShown: (count: number) => `The newest ${formatCount(count)}`,
   campaign: 'Campaign',
   state: 'State',
@@ -67,8 +68,8 @@ export const homeText = {
   steps: {
     event: {
       title: 'Send your first event',
-      lead: 'One line in a terminal. It appears here within two seconds.',
-      action: 'Show the line',
+      lead: 'One command in a terminal. The event appears here within two seconds.',
+      action: 'Show the command',
     },
     keys: {
       title: 'Connect your programs',
@@ -76,29 +77,29 @@ export const homeText = {
       action: 'Show the keys',
     },
     sender: {
-      title: 'Say from whom mails come',
+      title: 'Set up a sender',
       lead: 'A sender has an address and an SMTP server.',
       action: 'Add a sender',
     },
     template: {
       title: 'Write an email template',
-      lead: 'HTML with names, links and coupons of each person.',
+      lead: 'HTML with each person’s name, links and coupons.',
       action: 'Write a template',
     },
     segment: {
-      title: 'Choose whom to reach',
-      lead: 'A segment is everybody who meets conditions.',
+      title: 'Choose an audience',
+      lead: 'A segment is everyone who meets its conditions.',
       action: 'Create a segment',
     },
     campaign: {
       title: 'Send a campaign',
-      lead: 'A template to a segment, with goals to measure.',
+      lead: 'Send a template to a segment, and measure goals.',
       action: 'Create a campaign',
     },
   },
   reference: {
     title: 'Read the API reference',
-    lead: 'Everything that Tidings does: read about each operation and try it.',
+    lead: 'Read about every operation, and try it.',
     action: 'Open the reference',
   },
 }

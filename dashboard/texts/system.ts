@@ -4,14 +4,14 @@ import { formatCounted, formatDecimal } from './format.ts'
 export const systemText = {
   title: 'System',
   lead: 'The server itself. All workspaces share it.',
-  again: 'Look again',
+  again: 'Refresh',
   process: 'Process',
-  processLead: 'The one that answered. Of several, each tells of itself.',
+  processLead: 'The process that answered. If there are several, each reports only itself.',
   ready: 'Ready',
   notReady: 'Not ready',
   version: 'Tidings',
   node: 'Node',
-  roles: 'Does',
+  roles: 'Roles',
   roleNames: { http: 'answers requests', pipeline: 'processes events', delivery: 'sends campaigns' },
   started: 'Started',
   memory: 'Memory',
@@ -23,7 +23,7 @@ export const systemText = {
   storeSize: 'Size of the store',
   log: 'Log',
   logSize: 'Size of the log',
-  lag: 'Waits in the log',
+  lag: 'Waiting in the log',
   lagValue: (entries: number, seconds: number | null) => {
     if (entries === 0) return 'nothing'
     const age = seconds === null ? '' : `, the oldest for ${formatDecimal(seconds)} s`
@@ -32,11 +32,11 @@ export const systemText = {
   backup: 'Backup',
   backups: {
     sqlite: {
-      lead: 'Copies store and log into one file while the server runs. The server does not know of backups that were made.',
+      lead: 'Copies store and log into one file while the server runs. The server does not keep track of backups.',
       command: 'bin/tidings backup tidings-backup.db',
     },
     postgres: {
-      lead: 'Copies the database while the server runs. The server does not know of backups that were made.',
+      lead: 'Copies the database while the server runs. The server does not keep track of backups.',
       command: 'pg_dump --format custom --file tidings-backup.dump "$DATABASE_URL"',
     },
   },

@@ -3,13 +3,13 @@ import { formatCounted } from './format.ts'
 
 export const templatesText = {
   title: 'Templates',
-  lead: 'The contents of emails: HTML with Liquid. Campaigns send them; programs read and write them over the API.',
+  lead: 'The contents of emails: HTML with Liquid. Campaigns send them; programs read and write them through the API.',
   newTemplate: 'New template',
   emptyTitle: 'No templates yet',
   emptyLead:
-    'A template is the content of an email. Paste the HTML of your first one: you see at once what a person would receive, and every save is a version that you can go back to.',
+    'A template is the content of an email. Paste the HTML of your first one: you see at once what a person would receive, and every save is a version that you can restore.',
   emptyAction: 'Paste your first template',
-  emptyRead: 'A template is the content of an email. Marketers write them here, programs over the API.',
+  emptyRead: 'A template is the content of an email. Marketers write them here, programs through the API.',
   search: 'Name',
   searchHint: 'Part of a name',
   group: 'Group',
@@ -39,17 +39,17 @@ export const templateText = {
   tabs: { edit: 'Content', versions: 'Versions', group: 'Group' },
   versionNumber: (version: number) => `Version ${version}`,
   newTitle: 'New template',
-  newLead: 'Paste HTML, or write it. Liquid such as {{ first_name }} prints what is known of a person.',
+  newLead: 'Paste or write HTML. Liquid such as {{ first_name }} prints a person’s attributes.',
   actions: 'More actions',
   duplicate: 'Duplicate',
   archive: 'Archive template',
   archiveLead:
-    'It disappears from searches and cannot be changed until somebody restores it. Campaigns that send it go on.',
-  restoreLead: 'Searches find it again, and it can be changed.',
+    'It disappears from searches and cannot be changed until someone restores it. Campaigns that send it continue.',
+  restoreLead: 'It appears in searches again and can be changed.',
   archivedToast: 'Template archived',
   restore: 'Restore template',
   restoredToast: 'Template restored',
-  isArchived: 'This template is archived: it is not found in searches and cannot be changed.',
+  isArchived: 'This template is archived: it does not appear in searches and cannot be changed.',
   delete: 'Delete template',
   deleteLead: (versions: number) =>
     `This deletes the template and ${versions === 1 ? 'its only version' : `all its ${versions} versions`} for good. Reports of campaigns that sent it stay.`,
@@ -60,7 +60,7 @@ export const templateText = {
   createdToast: 'Template created',
   savedToast: (version: number) => `Version ${version} saved`,
   unsaved: (version: number) => `Changes to version ${version}, not saved yet`,
-  newerThere: (version: number) => `Somebody saved version ${version} meanwhile. When you save, you see both.`,
+  newerThere: (version: number) => `Someone has saved version ${version}. When you save, you see both.`,
   fields: {
     template_name: 'Name',
     template_id: 'Template ID',
@@ -80,10 +80,10 @@ export const templateText = {
     { value: 'PRE_BUILT', label: 'Pre-built' },
   ],
   details: 'Details',
-  idHint: 'Yours. Unique together with your version.',
+  idHint: 'Your own id. Unique together with your version.',
   groupHint: 'Id of the default template of the group.',
   isDefaultHint: 'This is the default template of its group.',
-  senderHint: 'Empty: the name of the sender.',
+  senderHint: 'If empty, the sender’s name.',
   attachmentName: 'File name',
   attachmentUrl: 'URL',
   addAttachment: 'Add attachment',
@@ -93,27 +93,27 @@ export const templateText = {
   faults: (count: number) => formatCounted(count, 'problem'),
   noFaults: 'No problems for this person',
   atPlace: (line: number, column: number) => `Line ${line}, column ${column}`,
-  blocks: { template: 'for everybody', coupons: 'for everybody', value: 'for this person' },
+  blocks: { template: 'for everyone', coupons: 'for everyone', value: 'for this person' },
   mineInGreen: 'Green lines are yours, red ones theirs.',
   none: '–',
 } as const
 
 export const previewText = {
   title: 'Preview',
-  lead: 'What a person would receive. Links belong to nobody.',
+  lead: 'What a person would receive. Links are not tied to anyone.',
   asWritten: 'As written: nothing is filled in.',
   person: 'Preview as',
-  personHint: 'A customer id. Empty: somebody of whom nothing is known.',
+  personHint: 'A customer id. If empty, a person without attributes.',
   personPlaceholder: 'Find by id or email address',
   subject: 'Subject',
   from: 'From',
   frame: 'Preview of the email',
   nothingYet: 'Write or paste HTML to see it here.',
-  notRendered: 'It cannot be shown until its problems are solved.',
+  notRendered: 'Fix the problems to see the preview.',
 }
 
 export const versionsText = {
-  lead: 'Every save makes a version. Campaigns send the one that was the latest when they started.',
+  lead: 'Every save creates a version. Campaigns send the version that was the latest when they started.',
   list: 'Versions',
   version: 'Version',
   by: 'Saved by',
@@ -123,20 +123,20 @@ export const versionsText = {
   compare: (version: number, other: number) => `Version ${version}, compared with version ${other}`,
   compareWith: 'Compare with',
   comparisons: [
-    { value: 'before', label: 'The version before' },
+    { value: 'before', label: 'The previous version' },
     { value: 'latest', label: 'The current version' },
   ],
   restore: (version: number) => `Restore version ${version}`,
-  restoreLead: (next: number) => `Makes version ${next} with this content. No version is lost.`,
+  restoreLead: (next: number) => `Creates version ${next} with this content. No version is lost.`,
   restoredToast: (version: number, next: number) => `Version ${version} restored as version ${next}`,
-  same: 'Both versions hold the same.',
-  onlyLineEnds: 'Only the line ends differ.',
+  same: 'Both versions are the same.',
+  onlyLineEnds: 'Only the line endings differ.',
   field: 'Field',
-  difference: 'What differs in the HTML',
+  difference: 'Differences in the HTML',
 } as const
 
 export const groupText = {
-  lead: 'Templates that say the same in several locales and variations. Campaigns choose the one that fits a person.',
+  lead: 'The same email in several locales and variations. Campaigns choose the template that fits each person.',
   none: 'This template is in no group',
   noneLead:
     'A group holds the translations and variations of one email. Add the first: it starts as a copy of this template, which becomes the default of the group.',
@@ -147,5 +147,5 @@ export const groupText = {
   noLocale: 'No locale',
   noVariation: 'No variation',
   missing: 'None',
-  more: (count: number) => `Shows the ${count} templates that changed last.`,
+  more: (count: number) => `Shows the ${count} most recently changed templates.`,
 }

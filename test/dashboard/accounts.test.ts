@@ -48,7 +48,7 @@ describeInChromium('People in the dashboard', (browser) => {
     const link = await server.database.write((store) => makeAccessLink(store, invitation))
     await withPage(browser(), { url: server.url }, async (page) => {
       await page.goto(link.path)
-      await page.getByText('You have an account already.').waitFor()
+      await page.getByText('You already have an account.').waitFor()
       await expectNoAxeViolations(page)
       await page.getByLabel('Password').fill(PASSWORD_OF_PEOPLE)
       await page.keyboard.press('Enter')
@@ -98,7 +98,7 @@ describeInChromium('People in the dashboard', (browser) => {
       await enter(page, person)
       await page.goto('/dashboard/main')
       await page.getByText(`You are ${role}`).waitFor()
-      await page.getByRole('heading', { name: /First steps|Needs somebody/ }).waitFor()
+      await page.getByRole('heading', { name: /First steps|Needs attention/ }).waitFor()
       expect(await page.getByRole('link', { name: 'Show the keys' }).count()).toBe(count)
       await expectNoAxeViolations(page)
     })

@@ -74,7 +74,7 @@ describeInChromium('Campaigns that people make', (browser) => {
       await page.getByRole('link', { name: 'Continue: Content' }).click()
       await page.getByRole('button', { name: 'Gold news' }).click()
       await page.getByRole('button', { name: 'Save draft and preview' }).click()
-      await page.getByText('would be sent this message').waitFor()
+      await page.getByText('would get this message').waitFor()
       await page.getByText('For Ada').first().waitFor()
       await page.frameLocator('iframe.mail-frame').getByText('Hello Ada').waitFor()
       await page.getByRole('link', { name: 'Continue: Goals' }).click()
@@ -84,9 +84,9 @@ describeInChromium('Campaigns that people make', (browser) => {
       await page.getByRole('link', { name: 'Continue: Schedule' }).click()
       await page.getByRole('link', { name: 'Continue: Review' }).click()
       await page.getByRole('button', { name: 'Save draft and check' }).click()
-      await page.getByText('Nothing is wrong').waitFor()
+      await page.getByText('No problems found').waitFor()
       await page.getByRole('row', { name: 'No consent' }).getByText('−1').waitFor()
-      await page.getByRole('row', { name: 'Would be sent a message' }).getByText('2').waitFor()
+      await page.getByRole('row', { name: 'Would get a message' }).getByText('2').waitFor()
       await page.getByRole('button', { name: 'Start campaign' }).click()
       const start = page.getByRole('dialog', { name: 'Start campaign' })
       await start.getByText('It is sent to 2 people now.').waitFor()
@@ -131,7 +131,7 @@ describeInChromium('Campaigns that people make', (browser) => {
   it('says before a start what keeps the server from it', async () => {
     const id = await makeDraft({ category: 'No such category', start_at: '2020-01-01T09:00' })
     await open(`/${id}/edit?step=review`, async (page) => {
-      await page.getByRole('alert').getByText('2 things have to be corrected').waitFor()
+      await page.getByRole('alert').getByText('2 problems to correct').waitFor()
       expect(await page.getByRole('button', { name: 'Schedule campaign' }).isDisabled()).toBe(true)
       await page.getByRole('alert').getByRole('link', { name: 'Schedule' }).click()
       await page.getByText('As soon as I start it').click()
@@ -143,14 +143,14 @@ describeInChromium('Campaigns that people make', (browser) => {
       await page.getByRole('button', { name: 'Save draft' }).click()
       await page.getByText('Nothing is sent before you start it').waitFor()
       await page.getByRole('link', { name: /Review/ }).click()
-      await page.getByText('Nothing is wrong').waitFor()
+      await page.getByText('No problems found').waitFor()
       expect(await page.getByRole('button', { name: 'Start campaign' }).isEnabled()).toBe(true)
     })
   })
 
   it('shows both versions when another tab saved first, and lets one choose', async () => {
     const id = await makeDraft()
-    const dialogIn = (page: Page) => page.getByRole('dialog', { name: 'Somebody else saved this meanwhile' })
+    const dialogIn = (page: Page) => page.getByRole('dialog', { name: 'Someone else has saved changes' })
     await open(
       `/${id}/edit`,
       async (page) => {
@@ -205,7 +205,7 @@ describeInChromium('Campaigns that people make', (browser) => {
       await page.keyboard.press('Control+Enter')
       await expect.poll(async () => (await calls.fetch(id)).delivery?.start_at).toBe('2099-01-01T09:00')
       await pressOn('link', 'Continue: Review')
-      await page.getByText('Nothing is wrong').waitFor()
+      await page.getByText('No problems found').waitFor()
       await pressOn('button', 'Schedule campaign')
       await page.getByRole('dialog').waitFor()
       await page.keyboard.press('Escape')
@@ -214,7 +214,7 @@ describeInChromium('Campaigns that people make', (browser) => {
       await page.keyboard.press('Tab')
       await page.keyboard.press('Tab')
       await page.keyboard.press('Enter')
-      await page.getByText('Waits for its time').waitFor()
+      await page.getByText('Waiting for its start time').waitFor()
       expect((await calls.fetch(id)).state).toBe('scheduled')
     })
   })
@@ -262,7 +262,7 @@ describeInChromium('Campaigns that people make', (browser) => {
     await open(`/${campaign}/run`, async (page) => {
       await page.getByRole('link', { name: 'Removed' }).click()
       await page.waitForURL('**state=removed*')
-      const rows = page.getByRole('table', { name: 'Messages, the newest first' }).locator('tbody tr')
+      const rows = page.getByRole('table', { name: 'Messages, newest first' }).locator('tbody tr')
       await expect.poll(() => rows.count()).toBe(1)
       expect(await rows.first().textContent()).toContain('No consent')
       await page.getByLabel('Customer id or address').fill('nobody')
@@ -317,8 +317,8 @@ describeInChromium('Campaigns that people make', (browser) => {
     await open(
       `/${id}/edit?step=review`,
       async (page) => {
-        await page.getByText('Nothing is wrong').waitFor()
-        await page.getByRole('row', { name: 'Would be sent a message' }).waitFor()
+        await page.getByText('No problems found').waitFor()
+        await page.getByRole('row', { name: 'Would get a message' }).waitFor()
         await page.locator('iframe.mail-frame').waitFor()
         await check(page)
         await page.getByRole('button', { name: 'Start campaign' }).click()

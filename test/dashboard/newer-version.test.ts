@@ -32,7 +32,7 @@ describeInChromium('A page that is older than the server', (browser) => {
       await page.getByRole('heading', { name: 'Home' }).waitFor()
       await removeScripts(page)
       await page.getByRole('link', { name: 'Show the keys' }).click()
-      await page.getByRole('heading', { name: 'There is a newer version of Tidings' }).waitFor()
+      await page.getByRole('heading', { name: 'A newer version of Tidings is available' }).waitFor()
       expect(page.url()).toBe(`${server.url}/dashboard/main/settings/apis`)
       await expectNoAxeViolations(page)
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
@@ -46,7 +46,7 @@ describeInChromium('A page that is older than the server', (browser) => {
     await withPage(browser(), { url: server.url, expected: GONE }, async (page) => {
       await removeScripts(page)
       await page.goto('/dashboard/setup#token')
-      await page.getByRole('heading', { name: 'There is a newer version of Tidings' }).waitFor()
+      await page.getByRole('heading', { name: 'A newer version of Tidings is available' }).waitFor()
       await expectNoAxeViolations(page)
     })
   })

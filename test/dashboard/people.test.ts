@@ -37,7 +37,7 @@ describeInChromium('People in Settings', (browser) => {
       await dialog.getByLabel('Email address').fill(email)
       await dialog.getByLabel('Role').selectOption('Analyst')
       await dialog.getByRole('button', { name: 'Invite person' }).click()
-      await dialog.getByText('nobody can show it again').waitFor()
+      await dialog.getByText('never shown again').waitFor()
       await expectNoAxeViolations(page)
       const link = (await dialog.locator('code').textContent()) ?? ''
       await dialog.getByRole('button', { name: 'I have copied it' }).click()
@@ -80,8 +80,8 @@ describeInChromium('People in Settings', (browser) => {
         await page.getByRole('button', { name: action }).click()
       }
       const dialog = page.getByRole('dialog')
-      await choose('Make password link')
-      await dialog.getByRole('button', { name: 'Make password link' }).click()
+      await choose('Create password link')
+      await dialog.getByRole('button', { name: 'Create password link' }).click()
       const link = (await dialog.locator('code').textContent()) ?? ''
       await dialog.getByRole('button', { name: 'I have copied it' }).click()
       await withPage(browser(), { url: server.url }, async (theirs) => {
@@ -97,7 +97,7 @@ describeInChromium('People in Settings', (browser) => {
     })
   })
 
-  it('take an invitation back, so that its link stops working', async () => {
+  it('revoke an invitation, so that its link stops working', async () => {
     const { id } = await server.makeWorkspace()
     await withPage(browser(), { url: server.url, expected: [/status of 404/] }, async (page) => {
       await enterAs(page, owner)
@@ -108,8 +108,8 @@ describeInChromium('People in Settings', (browser) => {
       await dialog.getByRole('button', { name: 'Invite person' }).click()
       const link = (await dialog.locator('code').textContent()) ?? ''
       await dialog.getByRole('button', { name: 'I have copied it' }).click()
-      await page.getByRole('button', { name: 'Take invitation of alan@example.com back' }).click()
-      await dialog.getByRole('button', { name: 'Take invitation back' }).click()
+      await page.getByRole('button', { name: 'Revoke invitation of alan@example.com' }).click()
+      await dialog.getByRole('button', { name: 'Revoke invitation' }).click()
       await page.getByRole('heading', { name: 'Open invitations' }).waitFor({ state: 'detached' })
       await page.goto(link)
       await page.getByText('This link does not work').waitFor()
@@ -171,8 +171,8 @@ describeInChromium('People in Settings', (browser) => {
       await dialog.getByRole('button', { name: 'Confirm code' }).click()
       await dialog.getByRole('heading', { name: 'Recovery codes' }).waitFor()
       await expectNoAxeViolations(page)
-      await dialog.getByRole('button', { name: 'I have kept them' }).click()
-      await page.getByText('In use').waitFor()
+      await dialog.getByRole('button', { name: 'I have saved them' }).click()
+      await page.getByText('On', { exact: true }).waitFor()
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
     })
     server.setClock(now + STEP_MS)

@@ -152,7 +152,7 @@ describeInChromium('Segments', (browser) => {
       await field.fill('Mine')
       await calls.patch(id, { name: theirs, where: { all: [{ attribute: 'country', operator: 'exists' }] } })
       await page.getByRole('button', { name: 'Save segment' }).click()
-      await page.getByRole('dialog', { name: 'Somebody else saved this meanwhile' }).waitFor()
+      await page.getByRole('dialog', { name: 'Someone else has saved changes' }).waitFor()
       await page.getByRole('dialog').getByText(theirs).waitFor()
     }
     const expected = [/status of 409/]
@@ -193,7 +193,7 @@ describeInChromium('Segments', (browser) => {
       await page.waitForURL('**?search=eedl')
       await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
       await search.fill('no such name')
-      await page.getByText('No segment has this in its name').waitFor()
+      await page.getByText('No segment name contains this').waitFor()
       await page.getByRole('link', { name: 'Show all segments' }).click()
       await page.getByRole('link', { name: 'Needle' }).waitFor()
     })

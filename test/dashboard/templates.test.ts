@@ -348,7 +348,7 @@ describeInChromium('Templates in the dashboard', (browser) => {
       await mailIn(page).getByRole('heading', { name: 'Hi' }).waitFor()
       await check()
       await page.goto(at(`/${id}/versions`))
-      await page.getByRole('textbox', { name: 'What differs' }).waitFor()
+      await page.getByRole('textbox', { name: 'Differences in the HTML' }).waitFor()
       await check()
       await page.goto(at(`/${id}/group`))
       await page.getByRole('table').waitFor()

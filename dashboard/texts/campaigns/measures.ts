@@ -19,25 +19,25 @@ const COUNTS: Readonly<Partial<Record<Measure, MeasureText>>> = {
   delivered: { title: 'Delivered', counts: 'were reported as delivered' },
   impression: {
     title: 'Opens',
-    counts: 'were shown; an email was opened. Programs that check mail are left out, picture proxies are included',
+    counts: 'were shown or, for email, opened. Mail scanners are excluded, image proxies included',
   },
-  click: { title: 'Clicks', counts: 'had a link clicked. Programs that check mail are left out' },
-  bounce: { title: 'Bounces', counts: 'came back after they had been sent: hard, soft and blocked' },
-  hard_bounce: { title: 'Hard bounces', counts: 'came back because the address does not exist' },
-  soft_bounce: { title: 'Soft bounces', counts: 'came back for now, such as from a full mailbox' },
+  click: { title: 'Clicks', counts: 'had a link clicked. Mail scanners are excluded' },
+  bounce: { title: 'Bounces', counts: 'bounced after they were sent: hard, soft and blocked' },
+  hard_bounce: { title: 'Hard bounces', counts: 'bounced because the address does not exist' },
+  soft_bounce: { title: 'Soft bounces', counts: 'bounced temporarily, such as from a full mailbox' },
   complaint: { title: 'Complaints', counts: 'were reported as spam' },
-  unsubscribe: { title: 'Unsubscribes', counts: 'led to an unsubscription' },
+  unsubscribe: { title: 'Unsubscribes', counts: 'led to an unsubscribe' },
   machine_impression: {
-    title: 'Opens by machines',
-    counts: 'were opened by programs that check mail. Opens do not include them',
+    title: 'Machine opens',
+    counts: 'were opened by mail scanners. Opens do not include them',
   },
   machine_click: {
-    title: 'Clicks by machines',
-    counts: 'had links followed by programs that check mail. Clicks do not include them',
+    title: 'Machine clicks',
+    counts: 'had links followed by mail scanners. Clicks do not include them',
   },
   proxy_impression: {
-    title: 'Opens through proxies',
-    counts: 'were opened through picture proxies of mail services. Opens include them',
+    title: 'Proxy opens',
+    counts: 'were opened through image proxies of mail services. Opens include them',
   },
 }
 
@@ -46,12 +46,9 @@ const RATES: Readonly<Partial<Record<Measure, readonly [title: string, counts: s
   failure_rate: ['Failure rate', 'Failed divided by attempted.'],
   delivery_rate: [
     'Delivery rate',
-    'Delivered divided by sent. Where no delivery is reported: for email sent without bounces, divided by sent; else opens divided by sent.',
+    'Delivered divided by sent. Without delivery reports: for email, sent minus bounces, divided by sent; otherwise opens divided by sent.',
   ],
-  open_rate: [
-    'Open rate',
-    'Opens divided by delivered; for email, where no delivery is reported, by sent without bounces.',
-  ],
+  open_rate: ['Open rate', 'Opens divided by delivered; for email without delivery reports, by sent minus bounces.'],
   ctr: ['Click rate', 'Clicks divided by opens.'],
   bounce_rate: ['Bounce rate', 'Bounces divided by sent.'],
   unsubscribe_rate: ['Unsubscribe rate', 'Unsubscribes divided by sent.'],

@@ -12,8 +12,8 @@ const attributions: { readonly [type in AttributionType]: string } = {
 }
 
 const attributionHints: { readonly [type in AttributionType]: string } = {
-  CLICK_THROUGH: 'A goal event counts if the person clicked within the window of the goal before it.',
-  VIEW_THROUGH: 'A goal event counts if the person opened a message within the window of the goal before it.',
+  CLICK_THROUGH: 'A goal event counts if the person clicked before it, within the goal’s window.',
+  VIEW_THROUGH: 'A goal event counts if the person opened a message before it, within the goal’s window.',
   IN_SESSION: 'A goal event counts if the person clicked at most 30 minutes before it.',
   TOTAL_CONVERSIONS:
     'A goal event counts if, among all campaigns with such a goal, this one had the last interaction: a click before an open before a sent message.',
@@ -49,7 +49,7 @@ export const reportText = {
     '7': 'Last 7 days',
     '14': 'Last 14 days',
     '31': 'Last 31 days',
-    dates: 'From … to …',
+    dates: 'Custom range',
   },
   from: 'From',
   to: 'To',
@@ -71,16 +71,16 @@ export const reportText = {
     audience: 'By the day on which the audience was decided. The same for people and total.',
     goal: 'By the day of the goal event.',
   },
-  nothing: 'Nothing is counted in these days',
+  nothing: 'No numbers for these days',
   nothingSent:
-    'Tidings sends this campaign itself. Its numbers appear here within a second after it starts, and people open and click.',
+    'Tidings sends this campaign itself. Its numbers appear here within a second once it starts and people open and click.',
   nothingReported:
     'Another system sends this campaign. Report whom it chose with POST /core-services/v1/campaigns/{campaign_id}/audience and ' +
     'what happened to its messages with …/message-events.',
   otherDays: 'Show the last 31 days',
-  noMatch: 'Nothing is counted for this platform, locale and variation in these days.',
+  noMatch: 'No numbers for this platform, locale and variation in these days.',
   recounting: (counted: number, all: number) =>
-    `The goals changed. ${formatCount(counted)} of ${formatCount(all)} users are counted by the new goals; until then, the numbers are those of the previous goals.`,
+    `The goals changed. ${formatCount(counted)} of ${formatCount(all)} users are recounted for the new goals; until all are, the numbers show the previous goals.`,
 
   performance: 'Performance',
   show: 'Show',
@@ -92,7 +92,7 @@ export const reportText = {
   overTime: 'Over time',
   overTimeLead: {
     TOTAL: 'By day. The days add up to the numbers above.',
-    UNIQUE: 'People by day. Somebody who is active on two days counts on both, so the days do not add up.',
+    UNIQUE: 'People by day. Someone who is active on two days counts on both, so the days do not add up.',
   },
   series: 'Lines',
   groups: { engagement: 'Engagement', sending: 'Sending', conversions: 'Conversions' },
@@ -104,12 +104,12 @@ export const reportText = {
     `Line chart of ${names} by day, ${days}. The table shows the same numbers.`,
 
   breakdown: 'Locale × variation',
-  breakdownLead: 'Follow a link to see only that in the whole report.',
+  breakdownLead: 'Follow a link to filter the whole report by it.',
   breakdownNumber: 'Number',
   goalRate: (goal: string) => `${goal}: rate`,
 
   goals: 'Conversion goals',
-  goalsLead: 'Uplift compares people who were sent to with a control group, by intention to treat.',
+  goalsLead: 'Uplift compares the target group with a control group, by intention to treat.',
   goal: 'Goal',
   conversions: 'Conversions',
   rate: 'Rate',
@@ -126,11 +126,11 @@ export const reportText = {
   intervalLabel: (low: string, high: string) => `${low} to ${high}`,
   noGoals: 'This campaign has no conversion goals',
   noGoalsLead:
-    'A goal is an event that people should cause, such as «Order Placed». The report then counts who does, and what a control group does without the message.',
+    'A goal is an event that you want, such as “Order Placed”. The report then counts who does it, and who in a control group does it without the message.',
   addGoals: 'Add a goal',
 
   funnel: 'Delivery funnel',
-  funnelLead: 'Each person of the audience, once per day of audience, with the one state it ended in.',
+  funnelLead: 'Each person in the audience, once per audience day, with their final state.',
   step: 'Step',
   units: 'People',
   share: 'Share',
@@ -151,34 +151,34 @@ export const reportText = {
     `${formatCounted(all, 'device')} after duplicates, ${formatCount(active)} of them were sent a message.`,
 
   failures: 'Failure reasons',
-  failuresLead: 'Why people of the audience were not sent a message.',
+  failuresLead: 'Why people in the audience were not sent a message.',
   reason: 'Reason',
   showPeople: 'Show people',
-  noFailures: 'Everybody in the audience was sent a message, or still waits.',
+  noFailures: 'Everyone in the audience was sent a message or is still waiting.',
   people: (reason: string) => `People: ${reason}`,
-  peopleLead: 'Everybody of the run with this reason, whatever the filters of the report.',
+  peopleLead: 'Everyone in the run with this reason, regardless of the report’s filters.',
   person: 'Person',
   erased: 'erased person',
-  reply: 'Last reply of the server',
+  reply: 'Last server reply',
   when: 'When',
   allPeople: 'All messages with this reason',
-  noPeople: 'Nobody of the run has this reason now.',
+  noPeople: 'Nobody in the run has this reason now.',
 
   controls: 'Control groups',
-  controlsLead: 'People of the audience who are sent nothing, for comparison. Variations do not matter to them.',
+  controlsLead: 'People in the audience who get nothing, for comparison. Variations do not apply to them.',
   group: 'Control group',
   campaignControl: 'Campaign',
   globalControl: 'Global',
-  controlHint: 'A goal event counts when the window after an audience holds it, whatever the attribution.',
+  controlHint: 'A goal event counts if it falls in the window after an audience, regardless of the attribution.',
   noControls: 'No control group',
   noControlsLead:
-    'Without people who are sent nothing, nobody can say what the campaign changed. Set a control group when you create a campaign.',
+    'Without people who get nothing, you cannot tell what the campaign changed. Set a control group when you create a campaign.',
 
   check: 'Check these numbers',
   checkLead:
-    'Counts all numbers of this campaign again from the stored facts, and compares them. It changes nothing, and goes on when you leave this page.',
+    'Recounts all numbers of this campaign from the stored facts, and compares them. It changes nothing, and continues when you leave this page.',
   checkAgain: 'Check again',
-  checkWaits: 'Waits for its turn.',
+  checkWaits: 'Waiting for its turn.',
   checkRuns: (counted: number, all: number) =>
     `Counting: ${formatCount(counted)} of ${formatCounted(all, 'user')} so far.`,
   checkEqual: (compared: number) => `No difference: ${formatCounted(compared, 'stored number')} equal the facts.`,
@@ -195,16 +195,16 @@ export const reportText = {
   download: 'CSV',
 
   explain: {
-    conversions: 'Goal events that are credited to this campaign; as people, distinct persons with at least one.',
+    conversions: 'Goal events credited to this campaign; as people, those with at least one.',
     rate: (divisor: string) => `Conversions divided by ${divisor}.`,
     uplift:
       'By how many percent the share of people who met the goal within its window after an audience is higher in the target group than in the control group of the same platform and locale. Always distinct people, dated by the audience.',
     interval: 'With 95 % confidence the uplift is between these bounds. It is significant when they exclude 0.',
-    units: 'A person on a day of audience, with one state.',
+    units: 'A person on an audience day, with one state.',
     share: 'Divided by the audience.',
-    controlUnits: 'People of the group on a day of audience.',
-    controlConversions: 'Goal events of the group in the window after an audience; as people, distinct persons.',
-    controlRate: 'Conversions divided by the distinct people of the group.',
+    controlUnits: 'People in the group on an audience day.',
+    controlConversions: 'Goal events of the group in the window after an audience; as people, those with at least one.',
+    controlRate: 'Conversions divided by the distinct people in the group.',
   },
 }
 
@@ -213,22 +213,25 @@ const reasons: Readonly<Record<string, readonly [title: string, hint: string]>> 
   user_removed_due_to_uninstall: ['Uninstalled', 'The app is gone from their devices.'],
   user_removed_due_to_hard_bounce: [
     'Address does not exist',
-    'An earlier mail came back for good, so the address is suppressed.',
+    'An earlier email hard-bounced, so the address is suppressed.',
   ],
-  user_removed_due_to_complaint: ['Complained earlier', 'They reported a mail as spam, so the address is suppressed.'],
-  user_removed_due_to_opt_out: ['No consent', 'They opted out, or never agreed as the campaign demands.'],
-  user_removed_due_to_frequency_capping: ['Frequency cap', 'They had as many messages as the workspace allows.'],
-  user_removed_due_to_duplicate: ['Duplicate', 'Another person of the audience has the same address.'],
+  user_removed_due_to_complaint: [
+    'Complained earlier',
+    'They reported an email as spam, so the address is suppressed.',
+  ],
+  user_removed_due_to_opt_out: ['No consent', 'They opted out, or never gave the consent that the campaign requires.'],
+  user_removed_due_to_frequency_capping: ['Frequency cap', 'They had reached a frequency cap of the workspace.'],
+  user_removed_due_to_duplicate: ['Duplicate', 'Another person in the audience has the same address.'],
   user_removed_due_to_personalization_failed: ['Template failed', 'The template could not be filled in for them.'],
   user_removed_due_to_coupon_missing: ['No coupon left', 'A coupon list had no code for them.'],
   user_removed_due_to_cancelled: ['Cancelled', 'The campaign was cancelled before their turn.'],
   user_removed_due_to_missing_address: ['No address', 'They had no email address when their turn came.'],
-  hard_bounce: ['Refused: no such address', 'The server of the recipient refused the message for good.'],
-  soft_bounce: ['Refused: for now, too often', 'The mailbox was full or busy until the time was up.'],
+  hard_bounce: ['Refused: no such address', 'The recipient’s server permanently refused the message.'],
+  soft_bounce: ['Refused: temporarily, too often', 'The mailbox was full or busy until the time was up.'],
   gave_up: ['Gave up', 'The server did not take the message before the time was up.'],
-  blocked: ['Blocked', 'The server of the recipient refuses mail of this sender.'],
+  blocked: ['Blocked', 'The recipient’s server refuses mail from this sender.'],
   message_refused: ['Message refused', 'The server refused this content or its size.'],
-  in_doubt: ['In doubt', 'Nobody knows whether the server took it, and somebody gave it up.'],
+  in_doubt: ['In doubt', 'It is unknown whether the server accepted it, and someone gave it up.'],
   unknown: ['Unknown', 'No reason was reported.'],
 }
 

@@ -6,19 +6,20 @@ export const consentText = {
   add: 'Add category',
   added: 'Category added',
   proofs: 'Download proofs of consent',
-  proofsHint: 'Every decision of every user: when, how, from which address, before and after. One JSON object a line.',
+  proofsHint:
+    'Every decision of every user: when, how, from which address, before and after. One JSON object per line.',
   proofsTitle: 'Proofs of consent',
   preparing: 'The server collects the proofs…',
   none: 'No categories yet',
   noneLead:
-    'A category is a kind of email that people can switch on or off, such as «Offers». Without categories, people only opt in or out of everything.',
+    'A category is a kind of email that people can switch on or off, such as “Offers”. Without categories, people can only opt in to or out of everything.',
   categories: 'Categories',
   categoriesLead:
-    'What the switch of each category says on the preference page, in the order of that page. Without a label, people read the name.',
+    'The label of each category on the preference page, in the order of that page. Without a label, people see the name.',
   name: 'Name',
   nameHint: 'Requests, campaigns and proofs of consent use it, so it never changes.',
-  labels: 'What the switch says',
-  labelsLead: 'For each language of your recipients. Without a label for theirs, they read the name.',
+  labels: 'Labels by language',
+  labelsLead: 'One for each language of your recipients. Without a label in their language, they see the name.',
   language: 'Language',
   languageHint: 'Such as de or pt-BR.',
   text: 'Label',
@@ -32,9 +33,9 @@ export const consentText = {
   removeOf: (name: string) => `Remove category ${name}`,
   removed: 'Category removed',
   removeLead: (name: string) =>
-    `The preference page stops showing ${name}, and requests that name it are refused. What people chose and the proofs stay, and count again if you add the category again.`,
+    `The preference page stops showing ${name}, and requests that name it are refused. People’s choices and the proofs stay, and apply again if you add the category again.`,
   fallback: 'the name: there is no label',
   counted: (count: number) => formatCounted(count, 'category', 'categories'),
-  more: 'Further categories',
+  more: 'More categories',
   actions: 'Actions',
 }

@@ -3,7 +3,7 @@ import { formatCounted } from '../format.ts'
 
 export const eventsText = {
   title: 'Events',
-  lead: 'What programs tell Tidings that people did. A new event is here within two seconds.',
+  lead: 'What people did, as your programs report it. New events appear within two seconds.',
   tabs: { live: 'Live', parked: 'Parked entries' },
   name: 'Name',
   anyName: 'Any name',
@@ -24,36 +24,36 @@ export const eventsText = {
   emptyLead:
     'Events show what people do, and campaigns count them as conversions. Send the first one with a key and curl.',
   emptyAction: 'Show the key and curl',
-  examined: 'None of the 50,000 events that were examined has this platform. Older ones may.',
+  examined: 'None of the 50,000 events examined has this platform. Older ones may.',
   open: (name: string) => `Show ${name} as JSON`,
   json: 'JSON',
   findRequest: 'Look up a request',
-  findLead: 'Every answer to a request that sends something has its id. Tidings knows it for seven days.',
+  findLead: 'The response to every request that sends something has its id. Tidings keeps it for seven days.',
   requestId: 'Request id',
   find: 'Look up',
   request: {
     status: 'Status',
     events: 'Events sent',
-    duplicates: 'Known already',
+    duplicates: 'Duplicates',
     notCounted: 'Not counted in statistics',
     created: 'Customers created',
     error: 'Error',
     warnings: 'Warnings',
   },
   statuses: {
-    accepted: 'accepted, waits to be processed',
+    accepted: 'accepted, waiting to be processed',
     processed: 'processed',
     parked: 'parked',
   },
 }
 
 export const parkedText = {
-  lead: 'Requests that were accepted and could not be applied. Remove the cause, then replay them. Until then their events are missing.',
+  lead: 'Requests that were accepted but could not be applied. Fix the cause, then replay them. Until then, their events are missing.',
   caption: 'Parked entries, last received first',
   column: { reason: 'Reason', kind: 'Kind', received: 'Received', request: 'Request', actions: 'Actions' },
   shown: (count: number) => formatCounted(count, 'parked entry', 'parked entries'),
   empty: 'Nothing is parked',
-  emptyLead: 'Everything that was accepted is applied. What cannot be applied waits here for you.',
+  emptyLead: 'Every accepted request has been applied. Requests that cannot be applied wait here.',
   entry: 'Parked entry',
   show: (position: number) => `Show entry ${position}`,
   replay: 'Replay',
@@ -65,7 +65,7 @@ export const parkedText = {
   dropOf: (position: number) => `Drop entry ${position}`,
   dropTitle: 'Drop entry',
   dropLead:
-    'The request and what it says are lost for good. Its sender was told that it is accepted, and will not send it again.',
+    'The request and its data are lost for good. Its sender was told that it was accepted, and will not send it again.',
   dropped: 'Entry dropped',
   position: 'Position',
   parked: 'Parked',

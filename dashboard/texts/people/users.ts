@@ -3,7 +3,7 @@ import { formatCounted } from '../format.ts'
 
 export const usersText = {
   title: 'Users',
-  lead: 'Everybody whom programs told Tidings about, newest first.',
+  lead: 'Everyone your programs have told Tidings about, newest first.',
   search: 'Search',
   searchPlaceholder: 'Id, email or identifier, or a part',
   caption: 'Users, newest first',
@@ -11,9 +11,9 @@ export const usersText = {
   noId: 'no customer id',
   shown: (count: number) => formatCounted(count, 'user'),
   empty: 'No users yet',
-  emptyLead: 'A user begins with the first event or the first attributes that a program sends, or with an import.',
+  emptyLead: 'A user appears with the first event or attributes that a program sends, or with an import.',
   emptyAction: 'Show the key and curl',
-  examined: 'Nobody among the 100,000 users that were examined. There are older ones.',
+  examined: 'No match among the 100,000 users examined. There are older ones.',
 }
 
 export const personText = {
@@ -39,7 +39,7 @@ export const personText = {
   proofs: 'Show the proofs',
   segments: 'Segments',
   noSegments: 'In none of the segments.',
-  unknownSegments: (count: number) => `${formatCounted(count, 'segment')} cannot be told for this person.`,
+  unknownSegments: (count: number) => `${formatCounted(count, 'segment')} cannot be decided for this person.`,
   timeline: 'Timeline',
   show: 'Show',
   shows: { all: 'Everything', events: 'Events', messages: 'Messages', consent: 'Consent' },
@@ -48,8 +48,8 @@ export const personText = {
   older: 'Older',
   newest: 'Back to the newest',
   nothing: 'Nothing yet',
-  nothingLead: 'Events, messages and changes of consent of this person appear here in one line of time.',
-  noneHere: 'Nothing on this page. There may be more on older ones.',
+  nothingLead: 'This person’s events, messages and consent changes appear here in one timeline.',
+  noneHere: 'Nothing on this page. There may be more on older pages.',
   messageOf: (campaign: string) => `Message: ${campaign}`,
   opened: (times: number) => `opened ${formatCounted(times, 'time')}`,
   clicked: (times: number) => formatCounted(times, 'click'),
@@ -58,6 +58,6 @@ export const personText = {
   from: (address: string) => `from ${address}`,
   erase: 'Erase person',
   eraseLead:
-    'Attributes, addresses, identities, preferences, events and messages of this person are deleted for good. The numbers of campaigns and the proofs of consent stay.',
+    'This permanently deletes the person’s attributes, addresses, identities, preferences, events and messages. Campaign numbers and proofs of consent stay.',
   erased: 'Person erased',
 }

@@ -26,7 +26,7 @@ export const auditText = {
   whoHint: 'person:ada@example.com, key:data',
   subject: 'Id of what was changed',
   from: 'From',
-  to: 'To, not included',
+  to: 'To (exclusive)',
   when: 'When',
   did: 'Did',
   of: 'What',
@@ -40,6 +40,6 @@ export const auditText = {
   became: 'became',
   more: (count: number) => formatCounted(count, 'more field'),
   further: (count: number) => formatCounted(count, 'further field'),
-  none: 'Nothing was changed yet',
+  none: 'No changes yet',
   counted: (count: number) => formatCounted(count, 'change'),
 }

@@ -77,7 +77,7 @@ describeInChromium('Find', (browser) => {
       await found.waitFor()
       expect(await found.textContent()).toContain('processed')
       await page.getByRole('combobox').fill('nothing of this name')
-      await page.getByText('Nothing matches «nothing of this name».').waitFor()
+      await page.getByText('Nothing matches “nothing of this name”.').waitFor()
     })
   })
 
@@ -87,7 +87,7 @@ describeInChromium('Find', (browser) => {
       await option(page, 'Winter wishes').waitFor()
       expect(await page.getByRole('option').count()).toBe(1)
       await page.getByRole('combobox').fill('apis')
-      await page.getByText('Nothing matches «apis».').waitFor()
+      await page.getByText('Nothing matches “apis”.').waitFor()
     })
   })
 
