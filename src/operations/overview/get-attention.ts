@@ -68,6 +68,8 @@ interface Search {
   readonly workspace: Workspace
   readonly now: number
   readonly parts: Parts
+  /** The active coupon lists. Two kinds need them, and a workspace may have thousands: read once, if at all. */
+  readonly findLists: () => Promise<readonly ListConditions[]>
 }
 
 export const getAttention = defineOperation({
@@ -101,7 +103,10 @@ export const getAttention = defineOperation({
   }),
   async handle({ workspace, credential, now }, parts) {
     const allowed = KINDS.filter((kind) => isSufficient(credential, SECTIONS[kind].needs))
-    const items = allowed.map(async (kind) => ({ kind, ...(await SECTIONS[kind].find({ workspace, now, parts })) }))
+    let lists: Promise<readonly ListConditions[]> | undefined
+    const findLists = () => (lists ??= listConditionsOf(parts.database, workspace.id, todayIn(workspace, now)))
+    const search = { workspace, now, parts, findLists }
+    const items = allowed.map(async (kind) => ({ kind, ...(await SECTIONS[kind].find(search)) }))
     return { data: (await Promise.all(items)).filter(({ count }) => count > 0) }
   },
 })
@@ -161,31 +166,34 @@ async function findParked({ workspace, parts: { database } }: Search) {
 }
 
 function findShort(search: Search) {
-  return findLists(search, (list, today) => {
+  return describeLists(search, (list, today) => {
     if (!metConditions(list, today).isShort) return undefined
     return { count: list.availableCoupons, of: list.totalCoupons }
   })
 }
 
 function findExpiring(search: Search) {
-  return findLists(search, (list, today) => {
+  return describeLists(search, (list, today) => {
     const { expiresInDays: days } = metConditions(list, today)
     return days === undefined ? undefined : { count: days }
   })
 }
 
-async function findLists(
-  { workspace, now, parts: { database } }: Search,
+async function describeLists(
+  { workspace, now, findLists }: Search,
   describe: (list: ListConditions, today: string) => Omit<Subject, 'id' | 'name'> | undefined,
 ) {
-  const today = calendarDate(workspace.timezone, now)
-  const lists = await listConditionsOf(database, workspace.id, today)
+  const today = todayIn(workspace, now)
   return toItem(
-    lists.flatMap((list) => {
+    (await findLists()).flatMap((list) => {
       const described = describe(list, today)
       return described ? [{ id: list.id, name: list.name, ...described }] : []
     }),
   )
+}
+
+function todayIn({ timezone }: Workspace, now: number): string {
+  return calendarDate(timezone, now)
 }
 
 async function findNearlyUsed({ workspace, now, parts: { listUsedLimits } }: Search) {
