@@ -1,7 +1,7 @@
 // Counts the statistics of a workspace from its stored facts, adds the kept cells of deleted facts, and compares the sum with the
 // table. Writes nothing.
 import { FACT_CAPS, type FactCaps } from '../core/campaigns/facts.ts'
-import { countWithAnything, withAnything } from '../core/statistics/anything.ts'
+import { countWithAnything, withAnything, withoutImplied } from '../core/statistics/anything.ts'
 import { cellKey, seriesKey, type Cell, type CellSum } from '../core/statistics/cells.ts'
 import { ExpectedCells } from '../store/statistics/expected-cells.ts'
 import { streamKeptCells } from '../store/statistics/kept-cells.ts'
@@ -36,7 +36,7 @@ export interface CellDifference {
   readonly counted: Counted
 }
 
-/** Cells here include those that mark the existence of counts (`ANYTHING`). */
+/** Cells here include those that mark the existence of counts (`ANYTHING`), but for `verifyCampaign`. */
 interface Compared {
   /** The cells counted from the facts. */
   cells: number
@@ -70,7 +70,10 @@ export async function verifyStatistics(
   return verify(database, workspaceId, { onProgress, caps })
 }
 
-/** The same for one campaign. Counts all users too: which campaign gets a conversion depends on the others. */
+/**
+ * The same for one campaign, in numbers that people see: without `ANYTHING`, unless it is wrong itself. Counts all users too: which
+ * campaign gets a conversion depends on the others.
+ */
 export async function verifyCampaign(
   database: Database,
   { workspaceId, campaign }: { readonly workspaceId: string; readonly campaign: number },
@@ -97,7 +100,7 @@ export interface VerifyOptions {
   readonly expected: ExpectedCells
   readonly onProgress: (progress: CountProgress) => void
   readonly caps: FactCaps
-  /** Compares only the cells of this one. */
+  /** Compares only the cells of this one, as `verifyCampaign` does. */
   readonly campaign?: number
 }
 
@@ -113,7 +116,7 @@ export async function verifyIn(
   if (catalog) {
     await countAll(store, catalog, { count, onProgress })
     for (const campaign of wanted === undefined ? catalog.counted.campaigns.keys() : [wanted]) {
-      await compare(store, catalog, { campaign, expected, compared })
+      await compare(store, catalog, { campaign, expected, compared, isForPeople: wanted !== undefined })
     }
   }
   const { expected: _, ...counts } = count
@@ -166,6 +169,14 @@ async function addOverCap(store: Store, users: readonly UserWithAliases[], count
   }
 }
 
+interface Comparison {
+  readonly campaign: number
+  readonly expected: ExpectedCells
+  readonly compared: Compared
+  /** Whether sums that only follow from other cells are left out. */
+  readonly isForPeople: boolean
+}
+
 /**
  * Finds what to add to the cells of a campaign to make them equal to the counted ones. Ignores cells of past goals,
  * which no answer uses.
@@ -173,18 +184,19 @@ async function addOverCap(store: Store, users: readonly UserWithAliases[], count
 async function compare(
   store: Store,
   catalog: GoalCatalog,
-  { campaign, expected, compared }: { campaign: number; expected: ExpectedCells; compared: Compared },
+  { campaign, expected, compared, isForPeople }: Comparison,
 ): Promise<void> {
   await addKept(store, catalog, { campaign, expected })
   const missing = expected.of(campaign)
-  compared.cells += countWithAnything(missing)
+  compared.cells += isForPeople ? missing.size : countWithAnything(missing)
   for await (const cells of streamCells(store, campaign)) {
     const current = cells.filter((cell) => isCurrentSeries(catalog, cell))
     for (const cell of current) missing.add(keyOf(cell), -cell.users, -cell.occurrences)
   }
-  const differing = withAnything(missing)
-  if (differing.length === 0) return
+  const all = withAnything(missing)
+  if (all.length === 0) return
   expected.addMissing(missing)
+  const differing = isForPeople ? withoutImplied(all) : all
   compared.differingCells += differing.length
   const listed = differing.slice(0, DIFFERENCES_MAX - compared.differences.length)
   if (listed.length > 0) compared.differences.push(...toDifferences(listed, expected.of(campaign)))

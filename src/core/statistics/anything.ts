@@ -24,6 +24,21 @@ export function withAnything(sum: CellSum): Cell[] {
   return [...cells.filter((cell) => !isAnything(cell)), ...sumAnything(cells).toCells()]
 }
 
+/** Differences of cells without those of `ANYTHING` that only follow from others among them. */
+export function withoutImplied(differing: readonly Cell[]): Cell[] {
+  const others = differing.filter((cell) => !isAnything(cell))
+  const implied = new Map(
+    sumAnything(others)
+      .toCells()
+      .map(({ occurrences, ...cell }) => [keyOf(cell), occurrences]),
+  )
+  return differing.filter((cell) => !isAnything(cell) || implied.get(keyOf(cell)) !== cell.occurrences)
+}
+
+function keyOf({ day, previousDay, ...series }: Omit<Cell, 'users' | 'occurrences'>): string {
+  return cellKey(seriesKey(series), day, previousDay)
+}
+
 /** How many cells `withAnything` returns, without creating them. The sum must hold no cells of `ANYTHING` itself. */
 export function countWithAnything(sum: CellSum): number {
   const followers = new Set<string>()
