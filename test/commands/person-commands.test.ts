@@ -127,18 +127,37 @@ describeEachStore('The commands of people', (kind) => {
     expect(await listed('eve@example.com')).toBeUndefined()
   })
 
-  it.each([
-    [{ PUBLIC_URL: 'https://mail.example.com/t' }, 'https://mail.example.com/dashboard/invitation#'],
-    [{ HOST: '::1', PORT: '9090' }, 'http://[::1]:9090/dashboard/invitation#'],
-  ])('print where the dashboard is, with %j', async (more, begin) => {
-    const args = ['person', 'invite', 'eve@example.com', '--role', 'analyst']
+  const GUESSED = 'Its address comes from HOST and PORT here. --url or PUBLIC_URL names another one.\n'
+  const places: [more: Environment, options: string[], begin: string, end: string][] = [
+    [{ PUBLIC_URL: 'https://mail.example.com/t' }, [], 'https://mail.example.com', ''],
+    [{ HOST: '::1', PORT: '9090' }, [], 'http://[::1]:9090', GUESSED],
+    [{}, ['--url', 'http://127.0.0.1:9191/'], 'http://127.0.0.1:9191', ''],
+    [{ PUBLIC_URL: 'https://mail.example.com' }, ['--url', 'https://in.example.com'], 'https://in.example.com', ''],
+  ]
+  it.each(places)('print where the dashboard is, with %j and %j', async (more, options, begin, end) => {
+    const args = ['person', 'invite', 'eve@example.com', '--role', 'analyst', ...options]
     const { stdout } = await run(args, { ...environment, ...more })
-    expect(stdout.startsWith(begin)).toBe(true)
-    expect(stdout).toMatch(/\nIt works once, until \d{4}-[\d-]+T[\d:.]+Z\.\n$/)
+    expect(stdout.startsWith(`${begin}/dashboard/invitation#`)).toBe(true)
+    const [, rest] = /\nIt works once, until \d{4}-[\d-]+T[\d:.]+Z\.\n(.*)$/s.exec(stdout) ?? []
+    expect(rest).toBe(end)
+  })
+
+  it('take no address that is none', async () => {
+    const { email } = await addMember(server, 'analyst', 'main')
+    for (const args of [
+      ['invite', 'eve@example.com', '--role', 'analyst'],
+      ['reset-password', email],
+    ]) {
+      const [verb = '', ...operands] = args
+      const ended = await person(verb, ...operands, '--url', 'ftp://example.com')
+      expect(failureOf(ended)).toMatchObject({ status: 1, code: 'invalid_request', fields: ['--url'] })
+    }
   })
 
   it('make a link with which somebody chooses a new password', async () => {
     const { email } = await addMember(server, 'analyst', 'main')
+    const elsewhere = await person('reset-password', email, '--url', 'http://127.0.0.1:9191')
+    expect(urlOf(elsewhere)).toMatch(/^http:\/\/127\.0\.0\.1:9191\/dashboard\/reset#/)
     const reset = await person('reset-password', email)
     expect(urlOf(reset)).toMatch(/^http:\/\/127\.0\.0\.1:8080\/dashboard\/reset#[\w-]{43}$/)
     expect((await accept(urlOf(reset), {})).status).toBe(200)

@@ -15,10 +15,15 @@ import { changedByCommand } from '../audit/changed-by-command.ts'
 import type { Command } from '../command.ts'
 import { confirm, YES } from '../confirm.ts'
 import { requireWorkspace } from '../../actions/workspaces/require-workspace.ts'
-import { toServerUrl } from '../servers/server-url.ts'
+import { SERVER_URL_FAULT, toServerUrl } from '../servers/server-url.ts'
 import { withStore } from '../with-store.ts'
 
 const WORKSPACE = { value: 'ID', summary: 'Only in this workspace. Default: in every one.' }
+
+const URL_OPTION = {
+  value: 'URL',
+  summary: 'The address of the server in the link. Default: PUBLIC_URL, or HOST and PORT of the environment.',
+}
 
 const invite: Command = {
   name: 'person invite',
@@ -26,6 +31,7 @@ const invite: Command = {
   options: {
     role: { value: ROLES.join('|'), isRequired: true, summary: 'What the person may do.' },
     workspace: WORKSPACE,
+    url: URL_OPTION,
   },
   summary: 'Prints a link with which somebody gets a role in the dashboard.',
   details: [
@@ -41,7 +47,9 @@ const invite: Command = {
     if (!role) faults.push({ field: '--role', problem: `must be one of ${ROLES.join(', ')}` })
     const problem = personEmailProblem(email)
     if (problem !== undefined) faults.push({ field: 'EMAIL', problem })
-    if (!role || faults.length > 0) throw new AppError('invalid_request', 'Nobody was invited.', faults)
+    const origin = toOrigin(config, option('url'))
+    if (!origin) faults.push(SERVER_URL_FAULT)
+    if (!role || !origin || faults.length > 0) throw new AppError('invalid_request', 'Nobody was invited.', faults)
     const now = Date.now()
     const link = await withStore(config, (database) =>
       database.write(async (store) => {
@@ -63,7 +71,7 @@ const invite: Command = {
       }),
     )
     const given = { email, role, workspace_id: workspaceId }
-    if (link) print(linkOutput(config, link, given))
+    if (link) print(linkOutput(origin, link, given))
     else print({ json: given, text: `${email} has the role ${role} from now on.\n` })
   },
 }
@@ -133,10 +141,12 @@ const remove: Command = {
 const resetPassword: Command = {
   name: 'person reset-password',
   operands: ['EMAIL'],
-  options: {},
+  options: { url: URL_OPTION },
   summary: 'Prints a link with which a person chooses a new password.',
   details: 'The link works once, for 30 minutes. The old password works until then.',
-  async run({ config, operands: [email = ''], print }) {
+  async run({ config, operands: [email = ''], option, print }) {
+    const origin = toOrigin(config, option('url'))
+    if (!origin) throw new AppError('invalid_request', 'No link was made.', [SERVER_URL_FAULT])
     const now = Date.now()
     const link = await withStore(config, (database) =>
       database.write(async (store) => {
@@ -144,7 +154,7 @@ const resetPassword: Command = {
         return makeAccessLink(store, { kind: 'reset', email: person.email, role: null, workspaceId: null, now })
       }),
     )
-    print(linkOutput(config, link, { email }))
+    print(linkOutput(origin, link, { email }))
   },
 }
 
@@ -175,17 +185,28 @@ async function requireAccount(store: Store, email: string): Promise<StoredPerson
   throw new AppError('not_found', `Nobody has an account with the address ${email}.`)
 }
 
-function linkOutput(config: Config, { path, expiresAt }: MadeLink, about: object) {
-  const url = `${dashboardOrigin(config)}${path}`
+function linkOutput(origin: LinkOrigin, { path, expiresAt }: MadeLink, about: object) {
+  const url = `${origin.url}${path}`
+  const note = origin.isGuess
+    ? 'Its address comes from HOST and PORT here. --url or PUBLIC_URL names another one.\n'
+    : ''
   return {
     json: { ...about, url, expires_at: toIso(expiresAt) },
-    text: `${url}\nIt works once, until ${toIso(expiresAt)}.\n`,
+    text: `${url}\nIt works once, until ${toIso(expiresAt)}.\n${note}`,
   }
 }
 
-/** Where a browser reaches the dashboard, as far as the settings tell. */
-function dashboardOrigin(config: Config): string {
-  return (toServerUrl(config, config.delivery.publicUrl) as URL).origin
+interface LinkOrigin {
+  readonly url: string
+  /** Whether nobody has said where browsers reach the server. */
+  readonly isGuess: boolean
+}
+
+/** Where a browser reaches the dashboard, as far as the option and the settings tell; undefined if the option is no URL. */
+function toOrigin(config: Config, given: string | undefined): LinkOrigin | undefined {
+  const known = given ?? config.delivery.publicUrl
+  const url = toServerUrl(config, known)
+  return url && { url: url.origin, isGuess: known === undefined }
 }
 
 function describeGrants(grants: readonly RoleGrant[]): string {
