@@ -5,6 +5,7 @@ import type { AccessLink } from '../../core/accounts/access-link.ts'
 import { PASSWORD_LENGTH_MAX, passwordProblem } from '../../core/accounts/password-rules.ts'
 import { PERSON_NAME_LENGTH_MAX, personEmailProblem, personNameProblem } from '../../core/accounts/person.ts'
 import { EMAIL_LENGTH_MAX } from '../../core/users/email-address.ts'
+import { findPersonByEmail } from '../../store/accounts/people.ts'
 import { openSession } from '../../actions/accounts/open-session.ts'
 import { useAccessLink } from '../../actions/accounts/use-access-link.ts'
 import { hashToken } from '../../actions/accounts/secret-token.ts'
@@ -43,7 +44,9 @@ export const acceptAccessLink = defineOperation({
   async handle({ body, callerAddress: address, now, header, isSecure, setSession }, parts) {
     const { database, passwordHashes } = parts
     const link = await requireAccessLink(database, body.token, now)
-    const faults = linkFaults(link, body)
+    // A link for a new password is answered without the name, which others know all the same.
+    const known = link.kind === 'reset' && link.email !== null && (await findPersonByEmail(database, link.email))
+    const faults = linkFaults(link, body, known ? known.name : undefined)
     if (faults.length > 0) throw invalidRequest(faults)
     const password = await passwordHashes.hash(body.password)
     const opened = await database.write(async (store) => {
@@ -66,7 +69,8 @@ interface Chosen {
   readonly password: string
 }
 
-function linkFaults({ kind, email }: AccessLink, chosen: Chosen): Fault[] {
+/** `knownName`: of the person who chooses a new password. */
+function linkFaults({ kind, email }: AccessLink, chosen: Chosen, knownName: string | undefined): Fault[] {
   const faults: Fault[] = []
   const add = (field: string, problem: string | undefined) => {
     if (problem !== undefined) faults.push({ field, problem })
@@ -75,7 +79,7 @@ function linkFaults({ kind, email }: AccessLink, chosen: Chosen): Fault[] {
   else if (chosen.email !== undefined) add('email', 'must not be sent: the link has one')
   if (kind !== 'reset') add('name', chosen.name === undefined ? 'is required' : personNameProblem(chosen.name))
   else if (chosen.name !== undefined) add('name', 'must not be sent for a new password')
-  const personal = [email, chosen.email, chosen.name].filter((text) => text !== undefined && text !== null)
+  const personal = [email, knownName, chosen.email, chosen.name].filter((text) => text !== undefined && text !== null)
   add('password', passwordProblem(chosen.password, personal))
   return faults
 }

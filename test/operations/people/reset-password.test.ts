@@ -85,6 +85,15 @@ describeEachStore('A new password (reset_password, change_password, read_access_
     expect((await accept(second)).status).toBe(200)
   })
 
+  it('is neither the address nor the name of the person', async () => {
+    const person = await addMember(server, 'analyst', 'main')
+    const { token } = await resetOf(person)
+    for (const password of [person.email, 'The analyst!', 'theanalyst1815']) {
+      expectRefusal(await accept(token, { password }), 400, 'invalid_request', ['password'])
+    }
+    expect((await accept(token)).status).toBe(200)
+  })
+
   it('is not for oneself with a link, which somebody with a stolen session could use', async () => {
     expectRefusal(await main().resetPassword(owner.personId), 409, 'conflict')
   })
