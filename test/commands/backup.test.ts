@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { NEW_PASSWORD } from '../support/accounts/account-calls.ts'
 import { isOlder, makeOlder } from '../store/older-tables.ts'
 import { basic, environmentOf, failureOf, run, runJson, startServing } from '../support/program.ts'
 import type { EndedJson, FirstWorkspace, ServingProgram } from '../support/program.ts'
@@ -229,6 +230,29 @@ it('a backup contains entries that the pipeline has not applied yet', async () =
   await untilApplied(restored.started.url)
   const later = new Client(restored.started.url, server.started.first_workspace as FirstWorkspace)
   expect(await later.stored()).toEqual([1, 2, 3, 4, 5])
+  await restored.stop()
+})
+
+it('a restore ends all sessions, so that none comes back which has ended since', async () => {
+  const environment = { DATA_DIR: join(folder, 'signed-in') }
+  const server = await startServing(environment)
+  const { url, setup_url: link = '' } = server.started
+  const owner = { token: new URL(link).hash.slice(1), email: 'ada@example.com', name: 'Ada', password: NEW_PASSWORD }
+  const headers = { 'content-type': 'application/json' }
+  const accept = { method: 'POST', headers, body: JSON.stringify(owner) }
+  const accepted = await fetch(`${url}/v1/access-links/accept`, accept)
+  const cookie = accepted.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const statusAt = async (at: string) => (await fetch(`${at}/v1/sessions`, { headers: { cookie } })).status
+  expect(await statusAt(url)).toBe(200)
+  const file = join(folder, 'signed-in.db')
+  expect(await run(['backup', file], environment)).toMatchObject({ status: 0 })
+  await server.stop()
+  const restoredEnvironment = { DATA_DIR: join(folder, 'signed-in-restored') }
+  expect(await run(['restore', file], restoredEnvironment)).toMatchObject({ status: 0, stderr: '' })
+  const restored = await startServing(restoredEnvironment)
+  expect(await statusAt(restored.started.url)).toBe(401)
+  // The person is still there.
+  expect(restored.started.setup_url).toBeUndefined()
   await restored.stop()
 })
 

@@ -33,6 +33,10 @@ const restore: Command = {
   operands: ['FILE'],
   options: {},
   summary: 'Restores a backup into an empty DATA_DIR. Never overwrites data.',
+  details: [
+    'Everybody must sign in again: sessions that ended after the backup do not come back. People, roles, passwords and keys',
+    'are those of the backup, also what was removed or replaced since.',
+  ].join('\n'),
   async run({ config, operands: [name = ''], print }) {
     refusePostgres(config, 'pg_restore')
     const file = toFile(name)

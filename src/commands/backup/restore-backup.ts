@@ -6,6 +6,7 @@ import { codeOf } from '../../core/thrown.ts'
 import { prepareDataDir, UNFINISHED_RESTORE_FILE } from '../../app/data-dir.ts'
 import { logPathOf } from '../../log/open-log.ts'
 import { removeLog, restoreLog } from '../../log/sqlite/sqlite-log-backup.ts'
+import { removeAllSessions } from '../../store/accounts/sessions.ts'
 import { haltDeliveries } from '../../store/delivery/deliveries.ts'
 import { migrate } from '../../store/migrations.ts'
 import { openDatabase, statePathOf } from '../../store/open-database.ts'
@@ -64,7 +65,11 @@ async function bringUpToDate(dataDir: string): Promise<void> {
   const database = openDatabase({ dataDir, databaseUrl: undefined })
   try {
     await migrate(database, Date.now())
-    await database.write((store) => haltDeliveries(store, { since: Date.now(), reason: RESTORED }))
+    await database.write(async (store) => {
+      await haltDeliveries(store, { since: Date.now(), reason: RESTORED })
+      // The backup cannot know which of them were ended since: by signing out, a new password, or because somebody was removed.
+      await removeAllSessions(store)
+    })
   } finally {
     await database.close()
   }

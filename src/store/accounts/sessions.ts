@@ -117,6 +117,11 @@ export async function removeSessionsOf({ query }: Store, person: number, keptId?
   await (keptId === undefined ? all : all.where('id', '!=', keptId)).execute()
 }
 
+/** Ends the sessions of everybody. */
+export async function removeAllSessions({ query }: Store): Promise<void> {
+  await query.deleteFrom('sessions').execute()
+}
+
 /** Deletes some sessions that have ended because nothing was asked in them; returns whether there may be more. */
 export async function forgetSessions({ query }: Store, now: number): Promise<boolean> {
   const ended = query
