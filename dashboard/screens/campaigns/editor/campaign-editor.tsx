@@ -151,7 +151,7 @@ function isDone(step: EditorStep, { name, include, senderId, variations, goals }
     case 'content':
       return senderId !== '' && variations.every(({ templateId }) => templateId !== '')
     case 'goals':
-      return goals.length > 0
+      return goals.length > 0 && goals.every((goal) => goal.name.trim() !== '' && goal.event.trim() !== '')
     case 'schedule':
     case 'review':
       return false
