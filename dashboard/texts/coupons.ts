@@ -125,7 +125,7 @@ export const couponCodesText = {
   report: 'Report',
   since: 'Since',
   added: 'Added',
-  counted: (count: number) => formatCounted(count, 'code'),
+  counted: (count: number) => `${formatCounted(count, 'code')} on this page`,
   none: 'No codes yet',
   noneLead: 'Upload a file with codes to fill the list.',
 }

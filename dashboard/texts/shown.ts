@@ -6,6 +6,8 @@ export const shownText = {
   requestId: (id: string) => `Request id for the operator: ${id}`,
   newest: 'Back to the newest',
   older: 'Older',
+  first: 'Back to the first page',
+  further: 'Next page',
   copy: 'Copy',
   copied: 'Copied',
   never: 'never',

@@ -148,6 +148,22 @@ describeInChromium('Coupon lists in the dashboard', (browser) => {
     })
   })
 
+  it('lead through codes in alphabetical order', async () => {
+    const { id } = await makeList()
+    const coupons = Array.from({ length: 26 }, (_, index) => `P-${index + 10}`)
+    await server.call('POST', `/v1/coupon-list/${id}/coupons`, { tile: 'reports', body: { coupons } })
+    await withPage(browser(), { url: server.url }, async (page) => {
+      await enterAs(page, marketer)
+      await page.goto(`/dashboard/main/coupons/${id}`)
+      await page.getByText('25 codes on this page').waitFor()
+      await page.getByRole('link', { name: 'Next page' }).click()
+      await page.getByText('1 code on this page').waitFor()
+      expect(await page.getByRole('rowheader', { name: /^P-/ }).allTextContents()).toEqual(['P-35'])
+      await page.getByRole('link', { name: 'Back to the first page' }).click()
+      await page.getByRole('rowheader', { name: 'P-10' }).waitFor()
+    })
+  })
+
   it('show who has which code, and find the codes of a customer', async () => {
     const { id } = await makeList()
     const coupons = ['E-1', 'E-2', 'E-3']
