@@ -17,21 +17,35 @@ export function useDraft<Value>(key: string, saved: Value): FormDraft<Value> {
   const value = kept ?? saved
   const isChanged = kept !== undefined && JSON.stringify(kept) !== JSON.stringify(saved)
   useEffect(() => {
-    if (isChanged) sessionStorage.setItem(nameOf(key), JSON.stringify(kept))
-    else sessionStorage.removeItem(nameOf(key))
+    const text = isChanged ? JSON.stringify(kept) : undefined
+    inStorage((storage) => write(storage, key, text))
   }, [key, kept, isChanged])
   useEffect(() => (isChanged ? askBeforeLeaving() : undefined), [isChanged])
   const forget = () => {
     // At once: a page that goes elsewhere now is not drawn again.
-    sessionStorage.removeItem(nameOf(key))
+    inStorage((storage) => write(storage, key, undefined))
     keep(undefined)
   }
   return { value, change: keep, isChanged, forget }
 }
 
 function read(key: string): unknown {
-  const text = sessionStorage.getItem(nameOf(key))
-  return text === null ? undefined : JSON.parse(text)
+  const text = inStorage((storage) => storage.getItem(nameOf(key)))
+  return text === null || text === undefined ? undefined : JSON.parse(text)
+}
+
+function write(storage: Storage, key: string, text: string | undefined): void {
+  if (text === undefined) storage.removeItem(nameOf(key))
+  else storage.setItem(nameOf(key), text)
+}
+
+/** Browsers may forbid the storage, and it may be full. Then drafts last as long as the page does. */
+function inStorage<Answer>(use: (storage: Storage) => Answer): Answer | undefined {
+  try {
+    return use(sessionStorage)
+  } catch {
+    return undefined
+  }
 }
 
 function nameOf(key: string): string {
