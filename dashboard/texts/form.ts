@@ -39,6 +39,7 @@ export const conflictText = {
 /** Of forms that change something stored. */
 export const editText = {
   discard: 'Discard changes',
+  compare: 'Compare both versions',
   conflictLead: 'What you typed is still here. Choose what to keep.',
   on: 'on',
   off: 'off',

@@ -111,6 +111,8 @@ describeInChromium('Settings in the dashboard', (browser) => {
       await conflict.getByText('Mine').waitFor()
       await expectNoAxeViolations(page)
       expect(await page.getByRole('button', { name: 'Save settings' }).isDisabled()).toBe(true)
+      await page.getByRole('button', { name: 'Compare both versions' }).click()
+      await expect.poll(() => conflict.evaluate((element) => element.getBoundingClientRect().top)).toBeGreaterThan(0)
       await page.reload()
       await conflict.getByRole('button', { name: 'Keep my version' }).click()
       await page.getByRole('button', { name: 'Save settings' }).click()
@@ -124,6 +126,24 @@ describeInChromium('Settings in the dashboard', (browser) => {
       await expectNoAxeViolations(page)
       await page.getByRole('button', { name: 'Discard changes' }).click()
       expect(await page.getByLabel('Global control group, in percent').inputValue()).toBe('0')
+    })
+  })
+
+  it('are saved in two tabs that change different settings', async () => {
+    const made = await server.makeWorkspace({ name: 'Before' })
+    await withPage(browser(), { url: server.url }, async (page) => {
+      await enterAs(page, owner)
+      const address = `/dashboard/${made.id}/settings/workspace`
+      const other = await page.context().newPage()
+      await page.goto(address)
+      await other.goto(address)
+      await page.getByLabel('Days that events are kept').fill('30')
+      await other.getByLabel('Name', { exact: true }).fill('Theirs')
+      await other.getByRole('button', { name: 'Save settings' }).click()
+      await expect.poll(() => page.getByLabel('Name', { exact: true }).inputValue()).toBe('Theirs')
+      await page.getByRole('button', { name: 'Save settings' }).click()
+      await page.getByText('Settings saved').waitFor()
+      expect(await settingsOf(made)).toMatchObject({ name: 'Theirs', 'retention_days.events': 30 })
     })
   })
 

@@ -1,5 +1,6 @@
 // A form that changes something stored. If somebody else saves another version meanwhile, it shows both, and nothing typed is lost.
 import type { ComponentChildren } from 'preact'
+import { useRef } from 'preact/hooks'
 import { ApiError } from '../../data/api-error.ts'
 import type { Edit } from '../../data/forms/edits.ts'
 import { conflictText, editText } from '../../texts/form.ts'
@@ -49,16 +50,29 @@ export function EditForm<Values extends object>({
     onSaved?.()
     toast(done)
   }
+  const conflict = useRef<HTMLDivElement>(null)
   const isOutdated = edit.conflicts.length > 0
+  // In a long form the two versions may be out of sight.
+  const compare = () => conflict.current?.scrollIntoView({ block: 'center' })
   return (
     <Form
       send={send}
       submit={submit}
       isDisabled={isOutdated || !(edit.isChanged || hasMore)}
-      others={edit.isChanged && !isOutdated && <Button onClick={edit.forget}>{editText.discard}</Button>}
+      others={
+        edit.isChanged && (
+          <Button onClick={isOutdated ? compare : edit.forget}>
+            {isOutdated ? editText.compare : editText.discard}
+          </Button>
+        )
+      }
     >
       {children}
-      {isOutdated && <Conflict edit={edit} labels={labels} />}
+      {isOutdated && (
+        <div ref={conflict}>
+          <Conflict edit={edit} labels={labels} />
+        </div>
+      )}
     </Form>
   )
 }

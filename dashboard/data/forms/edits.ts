@@ -6,9 +6,9 @@ import { useDraft } from './drafts.ts'
 type Version = string | number
 
 interface Kept<Values> {
-  /** The version that the changes were made to. */
-  readonly seen: Version
   readonly changes: Partial<Values>
+  /** What was stored of these members when they were changed. */
+  readonly before: Partial<Values>
 }
 
 export interface Edit<Values> {
@@ -18,9 +18,9 @@ export interface Edit<Values> {
   readonly changes: Partial<Values>
   readonly isChanged: boolean
   readonly change: (changes: Partial<Values>) => void
-  /** Send it along: the server refuses changes to another version. */
+  /** The version that `conflicts` knows of. Send it along: the server refuses changes to another one. */
   readonly seen: Version
-  /** What I have changed, if somebody else has saved another version meanwhile. */
+  /** What I have changed, and somebody else too. */
   readonly conflicts: readonly (keyof Values & string)[]
   /** The changes count for the version that is stored now. */
   readonly keepMine: () => void
@@ -30,28 +30,34 @@ export interface Edit<Values> {
 
 /** `key`: tells it from other forms of the page. Secrets do not belong here: the changes are kept in the tab. */
 export function useEdit<Values extends object>(key: string, stored: Values, version: Version): Edit<Values> {
-  const draft = useDraft<Kept<Values>>(key, { seen: version, changes: {} })
-  const { seen, changes } = draft.value
+  const draft = useDraft<Kept<Values>>(key, { changes: {}, before: {} })
+  const { changes, before } = draft.value
   const names = (Object.keys(changes) as (keyof Values & string)[]).filter((name) =>
     isOther(changes[name], stored[name]),
   )
-  const isChanged = names.length > 0
+  const keep = (all: Partial<Values>, beforeOf: (name: keyof Values & string) => unknown) => {
+    const different = (Object.keys(all) as (keyof Values & string)[]).filter((name) => isOther(all[name], stored[name]))
+    if (different.length === 0) draft.forget()
+    else draft.change({ changes: pick(different, (name) => all[name]), before: pick(different, beforeOf) })
+  }
   return {
     values: { ...stored, ...changes },
     stored,
-    changes: Object.fromEntries(names.map((name) => [name, changes[name]])) as Partial<Values>,
-    isChanged,
-    seen: isChanged ? seen : version,
-    conflicts: isChanged && seen !== version ? names : [],
-    change(more) {
-      const all = { ...changes, ...more }
-      const different = Object.entries(all).filter(([name, value]) => isOther(value, stored[name as keyof Values]))
-      if (different.length === 0) draft.forget()
-      else draft.change({ seen: isChanged ? seen : version, changes: Object.fromEntries(different) as Partial<Values> })
-    },
-    keepMine: () => draft.change({ seen: version, changes }),
+    changes: pick(names, (name) => changes[name]),
+    isChanged: names.length > 0,
+    seen: version,
+    conflicts: names.filter((name) => isOther(before[name], stored[name])),
+    change: (more) => keep({ ...changes, ...more }, (name) => (names.includes(name) ? before[name] : stored[name])),
+    keepMine: () => keep(changes, (name) => stored[name]),
     forget: draft.forget,
   }
+}
+
+function pick<Values>(
+  names: readonly (keyof Values & string)[],
+  valueOf: (name: keyof Values & string) => unknown,
+): Partial<Values> {
+  return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Partial<Values>
 }
 
 function isOther(one: unknown, other: unknown): boolean {
