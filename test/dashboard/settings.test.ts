@@ -58,6 +58,8 @@ describeInChromium('Settings in the dashboard', (browser) => {
         await expect.poll(() => page.getByRole('status', { name: 'Loading' }).count()).toBe(0)
         await expectNoAxeViolations(page)
         expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
+        const heights = await page.locator('.tabs').evaluate((tabs) => [tabs.scrollHeight, tabs.clientHeight])
+        expect(heights[0], 'the tabs scroll up and down').toBe(heights[1])
       }
       for (const tab of TABS) {
         await page.goto(`/dashboard/${made.id}/settings/${tab}`)
