@@ -97,7 +97,7 @@ interface CellProps<Row> {
   readonly column: Column<Row>
   readonly row: Row
   readonly isName: boolean
-  /** Whether it says itself what its number counts, where rows are cards. */
+  /** Whether it says beside its label what its number counts, where rows are cards. */
   readonly isOnCard: boolean
 }
 
@@ -113,10 +113,8 @@ function Cell<Row>({ column, row, isName, isOnCard }: CellProps<Row>) {
   }
   return (
     <td class={look} data-label={column.title || undefined}>
-      <div>
-        {content}
-        {isOnCard && column.explained && <span class="on-card"> {column.explained}</span>}
-      </div>
+      <div>{content}</div>
+      {isOnCard && column.explained && <span class="on-card">{column.explained}</span>}
     </td>
   )
 }
