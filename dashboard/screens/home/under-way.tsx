@@ -7,9 +7,10 @@ import { Time } from '../../components/content/time.tsx'
 import type { AnswerOf } from '../../data/contracts.ts'
 import { useQuery } from '../../data/queries.ts'
 import { usePageIfAllowed } from '../../data/session.ts'
-import { formatCount } from '../../texts/format.ts'
+import { formatCount, formatCounted } from '../../texts/format.ts'
 import { homeText } from '../../texts/home.ts'
 import { CampaignStateBadge } from '../campaigns/campaign-state.tsx'
+import { countMessages } from '../campaigns/run/message-counts.ts'
 
 type Campaign = AnswerOf<'GET', '/core-services/v1/campaigns'>['data'][number]
 
@@ -56,7 +57,7 @@ function CampaignName({ campaign: { campaign_id: id, name } }: { readonly campai
   return href === undefined ? <>{name}</> : <a href={href}>{name}</a>
 }
 
-/** Of the audience, how many messages are not queued any more. */
+/** Of the messages, how many are done. Removed people and control groups are sent none. */
 function Progress({ campaign: { campaign_id: id, state } }: { readonly campaign: Campaign }) {
   const isBegun = state !== 'scheduled' && state !== 'overdue'
   const runs = useQuery({
@@ -69,15 +70,14 @@ function Progress({ campaign: { campaign_id: id, state } }: { readonly campaign:
   if (!isBegun || runs.state !== 'filled') return null
   const [run] = runs.answer.data
   if (!run) return null
-  const waiting = ['queued', 'sending', 'deferred'].reduce((sum, name) => sum + (run.states[name] ?? 0), 0)
-  const done = run.audience - waiting
-  const part = run.audience === 0 ? 0 : done / run.audience
+  const { done, all } = countMessages(run.states)
+  const part = all === 0 ? 1 : done / all
   return (
     <span class="sent-part">
       <span class="bar" aria-hidden="true">
         <span style={{ width: `${part * 100}%` }} />
       </span>
-      <span class="number">{homeText.doneOf(formatCount(done), formatCount(run.audience))}</span>
+      <span class="number">{homeText.doneOf(formatCount(done), formatCounted(all, 'message'))}</span>
     </span>
   )
 }

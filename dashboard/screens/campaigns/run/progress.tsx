@@ -10,6 +10,7 @@ import type { AnswerOf } from '../../../data/contracts.ts'
 import { useWorkspace } from '../../../data/session.ts'
 import { campaignRunText } from '../../../texts/campaigns/run.ts'
 import { formatCount, formatCounted, formatDecimal, formatShare } from '../../../texts/format.ts'
+import { countMessages, sumOf } from './message-counts.ts'
 
 export type ShownRunBody = AnswerOf<'GET', '/core-services/v1/campaigns/:campaign_id/runs'>['data'][number]
 
@@ -17,9 +18,6 @@ export type ShownRunBody = AnswerOf<'GET', '/core-services/v1/campaigns/:campaig
 const ORDER = ['sent', 'sending', 'queued', 'deferred', 'in_doubt', 'failed', 'removed', 'control'] as const
 /** Shown even if nobody is in them. */
 const ALWAYS: readonly MessageState[] = ['sent', 'queued', 'failed', 'removed']
-/** Who is sent a message, and is done. */
-const DONE: readonly MessageState[] = ['sent', 'failed', 'in_doubt']
-const OPEN: readonly MessageState[] = ['queued', 'sending', 'deferred']
 const NEEDS_SOMEBODY: readonly MessageState[] = ['in_doubt', 'failed', 'deferred']
 
 export function RunStates({ run }: { readonly run: ShownRunBody }) {
@@ -64,7 +62,7 @@ function Halt({ title, halt: { since, reason, reply } }: HaltProps) {
 function Tiles({ run }: { readonly run: ShownRunBody }) {
   const { audience, states, rate, eta, started_at: startedAt, finished_at: finishedAt, state } = run
   const isSending = state === 'running'
-  const left = sumOf(states, OPEN)
+  const { open } = countMessages(states)
   return (
     <>
       <Tile name={campaignRunText.audience}>{formatCount(audience)}</Tile>
@@ -74,7 +72,7 @@ function Tiles({ run }: { readonly run: ShownRunBody }) {
           {campaignRunText.rateValue(formatDecimal(rate))}
         </Tile>
       )}
-      {isSending && left > 0 && <Tile name={campaignRunText.eta}>{eta === null ? '–' : <Ago at={eta} />}</Tile>}
+      {isSending && open > 0 && <Tile name={campaignRunText.eta}>{eta === null ? '–' : <Ago at={eta} />}</Tile>}
       <Tile name={campaignRunText.startedAt}>
         <Ago at={startedAt} />
       </Tile>
@@ -104,8 +102,7 @@ function Tile({ name, note, children }: TileProps) {
 }
 
 function Done({ run: { states, without_address: withoutAddress } }: { readonly run: ShownRunBody }) {
-  const done = sumOf(states, DONE)
-  const all = done + sumOf(states, OPEN)
+  const { done, all } = countMessages(states)
   return (
     <>
       {campaignRunText.done(all === 0 ? formatShare(1) : formatShare(done / all))}.
@@ -131,6 +128,7 @@ function States({ run: { states, audience } }: { readonly run: ShownRunBody }) {
         <tr>
           <th scope="row">{campaignRunText.total}</th>
           <td class="right">{formatCount(sumOf(states, MESSAGE_STATES))}</td>
+          <td />
         </tr>
       }
     />
@@ -165,14 +163,10 @@ function stateColumns({ states, audience, hrefOf }: StateColumns): readonly Colu
     {
       title: campaignRunText.part,
       cell: (state) => (
-        <span class={NEEDS_SOMEBODY.includes(state) ? 'bar middle warn' : 'bar middle'} aria-hidden="true">
+        <span class={NEEDS_SOMEBODY.includes(state) ? 'bar warn' : 'bar'} aria-hidden="true">
           <span style={{ width: `${audience === 0 ? 0 : (100 * (states[state] ?? 0)) / audience}%` }} />
         </span>
       ),
     },
   ]
-}
-
-function sumOf(counts: ShownRunBody['states'], states: readonly MessageState[]): number {
-  return states.reduce((sum, state) => sum + (counts[state] ?? 0), 0)
 }
