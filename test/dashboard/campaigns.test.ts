@@ -352,6 +352,12 @@ describeInChromium('Campaigns in the dashboard', (browser) => {
     })
   })
 
+  it('say on the page of the run that another program sends them', async () => {
+    await visit(`campaigns/${reported}/run`, async (page) => {
+      await page.getByText('Not sent by Tidings').waitFor()
+    })
+  })
+
   it('are read by an analyst, without people and without what they may not do', async () => {
     const analyst = await signInAs(server, 'analyst', 'main')
     const see = async (page: Page) => {

@@ -59,24 +59,28 @@ function ShownRun({ campaign, again }: { readonly campaign: Campaign; readonly a
       actions={<Actions campaign={campaign} onChanged={onChanged} isOnRun />}
       parent={{ href: page('campaigns', campaign_id), title: name }}
     >
-      <Shown of={runs} lines={8} empty={<NoRun campaign={campaign} />}>
-        {({ data: [run] }) =>
-          run && (
-            <div class="stack sections">
-              <InDoubt campaign={campaign} count={run.states['in_doubt'] ?? 0} onDecided={onChanged} />
-              <RunStates run={run} />
-              {may('messages.read') && <Messages campaign={campaign} onChanged={onChanged} />}
-            </div>
-          )
-        }
-      </Shown>
+      {state === undefined ? (
+        <NoRun campaign={campaign} />
+      ) : (
+        <Shown of={runs} lines={8} empty={<NoRun campaign={campaign} />}>
+          {({ data: [run] }) =>
+            run && (
+              <div class="stack sections">
+                <InDoubt campaign={campaign} count={run.states['in_doubt'] ?? 0} onDecided={onChanged} />
+                <RunStates run={run} />
+                {may('messages.read') && <Messages campaign={campaign} onChanged={onChanged} />}
+              </div>
+            )
+          }
+        </Shown>
+      )}
     </Page>
   )
 }
 
-function NoRun({ campaign: { campaign_id, state = 'draft', starts_at: startsAt } }: { readonly campaign: Campaign }) {
+function NoRun({ campaign: { campaign_id, state, starts_at: startsAt } }: { readonly campaign: Campaign }) {
   const { page, may } = useWorkspace()
-  const [title, lead] = campaignRunText.noRun[state] ?? campaignRunText.noRunElse
+  const [title, lead] = campaignRunText.noRun[state ?? 'reported'] ?? campaignRunText.noRunElse
   const isOpen = state === 'draft' && may('campaigns.write')
   return (
     <Card>

@@ -21,6 +21,10 @@ export const campaignRunText = {
     draft: ['Not started', 'The campaign is a draft. Start it in the last step of the editor.'],
     scheduled: ['Waiting for its start time', 'The audience is decided when it starts.'],
     overdue: ['Overdue', 'It could not start in time. Resume it to send it now, or cancel it.'],
+    reported: [
+      'Not sent by Tidings',
+      'Another program sends this campaign and reports its messages. Its report has the numbers.',
+    ],
     cancelled: ['Cancelled', 'It was cancelled before anything was sent.'],
   } as Readonly<Record<string, readonly [title: string, lead: string]>>,
   noRunElse: ['The run is starting', 'The audience appears here in a moment.'] as readonly [string, string],
