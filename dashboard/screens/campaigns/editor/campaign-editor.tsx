@@ -46,7 +46,7 @@ export function CampaignEditor({ campaign, saved }: CampaignEditorProps) {
   const isDraft = campaign === undefined || campaign.state === 'draft'
   useSaveKey(draft.save)
   const parent =
-    campaign === undefined
+    campaign === undefined || isDraft
       ? { href: page('campaigns'), title: campaignsText.title }
       : { href: page('campaigns', campaign.campaign_id), title: campaign.name }
   return (
@@ -125,7 +125,7 @@ function Steps({ draft }: StepProps) {
 function StepList({ step, draft: { form, faults } }: StepProps & { readonly step: EditorStep }) {
   const address = useAddress()
   return (
-    <nav class="tabs" aria-label={campaignEditorText.steps}>
+    <nav class="tabs steps" aria-label={campaignEditorText.steps}>
       {EDITOR_STEPS.map((one, index) => {
         const isWrong = faults.some((fault) => stepOfFault(fault) === one)
         const state = isWrong ? 'wrong' : isDone(one, form) ? 'done' : undefined
@@ -134,7 +134,7 @@ function StepList({ step, draft: { form, faults } }: StepProps & { readonly step
             <span class={`step-mark ${state ?? ''}`} aria-hidden="true">
               {state === 'done' ? <Icon name="check" size={12} /> : state === 'wrong' ? '!' : index + 1}
             </span>
-            {campaignEditorText.step[one]}
+            <span class="step-name">{campaignEditorText.step[one]}</span>
             {state && <span class="visually-hidden">({campaignEditorText.stepState[state]})</span>}
           </a>
         )

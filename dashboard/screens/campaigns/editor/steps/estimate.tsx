@@ -48,11 +48,10 @@ interface FunnelStep {
 
 function Funnel({ estimate }: { readonly estimate: CampaignEstimate }) {
   const steps = funnelOf(estimate)
-  const most = steps[0]?.people ?? 0
   return (
     <Table
       caption={campaignEditorText.estimateCaption}
-      columns={funnelColumns(most)}
+      columns={funnelColumns(steps)}
       rows={steps}
       keyOf={({ title }) => title}
       hasCards={false}
@@ -60,8 +59,8 @@ function Funnel({ estimate }: { readonly estimate: CampaignEstimate }) {
   )
 }
 
-/** `most`: the people of the longest bar. */
-function funnelColumns(most: number): readonly Column<FunnelStep>[] {
+function funnelColumns(steps: readonly FunnelStep[]): readonly Column<FunnelStep>[] {
+  const most = steps[0]?.people ?? 0
   return [
     {
       title: campaignEditorText.estimateStep,
@@ -80,13 +79,24 @@ function funnelColumns(most: number): readonly Column<FunnelStep>[] {
     },
     {
       title: campaignEditorText.part,
-      cell: ({ people, isRemoval }) => (
-        <span class={isRemoval ? 'bar middle warn' : 'bar middle'} aria-hidden="true">
-          <span style={{ width: `${most === 0 ? 0 : (100 * people) / most}%` }} />
+      cell: (step) => (
+        <span class={step.isRemoval ? 'bar taken' : 'bar'} aria-hidden="true">
+          <span style={{ width: shareOf(step.people, most), marginInlineStart: shareOf(startOf(step, steps), most) }} />
         </span>
       ),
     },
   ]
+}
+
+/** What is left begins at the edge; what is taken away begins where that ends. */
+function startOf(step: FunnelStep, steps: readonly FunnelStep[]): number {
+  if (!step.isRemoval) return 0
+  const taken = steps.slice(1, steps.indexOf(step) + 1).reduce((sum, { people }) => sum + people, 0)
+  return (steps[0]?.people ?? 0) - taken
+}
+
+function shareOf(part: number, whole: number): string {
+  return `${whole === 0 ? 0 : (100 * part) / whole}%`
 }
 
 /** They add up: the first without all removals is the last. */
@@ -124,7 +134,7 @@ function Parts({ title, counts, all }: PartsProps) {
     <Table
       caption={title}
       columns={partColumns(title, all)}
-      rows={Object.entries(counts)}
+      rows={Object.entries(counts).toSorted(([, one], [, other]) => other - one)}
       keyOf={([name]) => name}
       hasCards={false}
     />
@@ -143,8 +153,8 @@ function partColumns(title: string, all: number): readonly Column<readonly [stri
     {
       title: campaignEditorText.part,
       cell: ([, people]) => (
-        <span class="bar middle" aria-hidden="true">
-          <span style={{ width: `${all === 0 ? 0 : (100 * people) / all}%` }} />
+        <span class="bar" aria-hidden="true">
+          <span style={{ width: shareOf(people, all) }} />
         </span>
       ),
     },
