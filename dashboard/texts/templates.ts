@@ -4,7 +4,7 @@ import { formatCounted } from './format.ts'
 export const templatesText = {
   title: 'Templates',
   lead: 'The contents of emails: HTML with Liquid. Campaigns send them; programs read and write them through the API.',
-  newTemplate: 'New template',
+  newTemplate: 'Create template',
   emptyTitle: 'No templates yet',
   emptyLead:
     'A template is the content of an email. Paste the HTML of your first one: you see at once what a person would receive, and every save is a version that you can restore.',
@@ -38,7 +38,7 @@ export const templatesText = {
 export const templateText = {
   tabs: { edit: 'Content', versions: 'Versions', group: 'Group' },
   versionNumber: (version: number) => `Version ${version}`,
-  newTitle: 'New template',
+  newTitle: 'Create template',
   newLead: 'Paste or write HTML. Liquid such as {{ first_name }} prints a person’s attributes.',
   actions: 'More actions',
   duplicate: 'Duplicate',
@@ -130,6 +130,8 @@ export const versionsText = {
   restoreLead: (next: number) => `Creates version ${next} with this content. No version is lost.`,
   restoredToast: (version: number, next: number) => `Version ${version} restored as version ${next}`,
   same: 'Both versions are the same.',
+  nothingBefore: 'This is the first version.',
+  isCurrent: 'This is the current version.',
   onlyLineEnds: 'Only the line endings differ.',
   field: 'Field',
   difference: 'Differences in the HTML',

@@ -271,7 +271,7 @@ describeInChromium('Templates in the dashboard', (browser) => {
       await cells.first().waitFor()
       expect(await cells.getByRole('rowheader').allTextContents()).toEqual(['de', 'en'])
       await page.getByRole('link', { name: 'Add a translation or variation' }).click()
-      await page.getByRole('heading', { name: 'New template' }).waitFor()
+      await page.getByRole('heading', { name: 'Create template' }).waitFor()
       await page.getByLabel('Locale').fill('fr')
       await page.getByRole('button', { name: 'Create template' }).click()
       await page.getByRole('heading', { name: 'Winter range' }).waitFor()

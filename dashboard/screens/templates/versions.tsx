@@ -99,6 +99,7 @@ function Comparison({ template }: { readonly template: TemplateAnswer }) {
   const [older, newer] = version < other ? [version, other] : [other, version]
   const both = useQuery({
     key: ['template compared', id, older, newer],
+    isWanted: older !== newer,
     ask: async (client, signal) => {
       const get = (number: number) =>
         client.get('/v1.0/custom-templates/email/:external_template_id', {
@@ -115,23 +116,29 @@ function Comparison({ template }: { readonly template: TemplateAnswer }) {
       title={older === newer ? templateText.versionNumber(version) : versionsText.compare(version, other)}
       actions={<Restore template={template} version={version} />}
     >
-      <div class="row">
-        <Switch
-          label={versionsText.compareWith}
-          value={address.get('with') === 'latest' ? 'latest' : 'before'}
-          options={versionsText.comparisons}
-          onChange={(value) => address.set({ with: value === 'latest' ? value : undefined })}
-        />
-      </div>
-      <Shown of={both}>
-        {({ before, after }) => (
-          <FieldDifferences
-            before={before}
-            after={after}
-            names={[templateText.versionNumber(older), templateText.versionNumber(newer)]}
+      {latest > 1 && (
+        <div class="row">
+          <Switch
+            label={versionsText.compareWith}
+            value={address.get('with') === 'latest' ? 'latest' : 'before'}
+            options={versionsText.comparisons}
+            onChange={(value) => address.set({ with: value === 'latest' ? value : undefined })}
           />
-        )}
-      </Shown>
+        </div>
+      )}
+      {older === newer ? (
+        <p class="quiet-text">{version === 1 ? versionsText.nothingBefore : versionsText.isCurrent}</p>
+      ) : (
+        <Shown of={both}>
+          {({ before, after }) => (
+            <FieldDifferences
+              before={before}
+              after={after}
+              names={[templateText.versionNumber(older), templateText.versionNumber(newer)]}
+            />
+          )}
+        </Shown>
+      )}
     </Card>
   )
 }
