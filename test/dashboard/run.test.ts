@@ -191,7 +191,7 @@ describeInChromium('The run of a campaign', (browser) => {
       await doubt(page, '2 messages').waitFor()
       await page.getByRole('button', { name: 'Send again' }).click()
       const dialog = page.getByRole('dialog', { name: 'Send again' })
-      await dialog.getByText('Who got the message already gets it twice.').waitFor()
+      await dialog.getByText('Anyone who already got the message gets it twice.').waitFor()
       await expectNoAxeViolations(page)
       await dialog.getByRole('button', { name: 'Send again' }).click()
       await page.getByText('Messages queued again').waitFor()
@@ -209,7 +209,7 @@ describeInChromium('The run of a campaign', (browser) => {
     await open(server, campaign, async (page) => {
       await page.getByRole('button', { name: 'Give up' }).click()
       const dialog = page.getByRole('dialog', { name: 'Give up' })
-      await dialog.getByText('Who did not get the message never does.').waitFor()
+      await dialog.getByText('Anyone who did not get the message never will.').waitFor()
       await decide(page, 'Give up')
       await page.getByText('Messages given up').waitFor()
       await doubt(page, '2 messages').waitFor({ state: 'detached' })
