@@ -46,6 +46,7 @@ export const couponFormText = {
   save: 'Save coupon list',
   saved: 'Coupon list saved',
   created: 'Coupon list created',
+  createdWithMore: 'Coupon list created. What you typed since is under «Edit coupon list», not saved yet.',
   activate: 'Activate coupon list',
   activateLead: 'Messages can hand out its codes again, through the day you choose.',
   activated: 'Coupon list activated',

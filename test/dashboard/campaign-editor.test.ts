@@ -5,6 +5,7 @@ import { signInAs, type SignedInPerson } from '../support/accounts/sign-in-as.ts
 import { expectNoAxeViolations } from '../support/browser/accessibility.ts'
 import { describeInChromium } from '../support/browser/chromium.ts'
 import { enterAs } from '../support/browser/enter-as.ts'
+import { holdRequest } from '../support/browser/hold-request.ts'
 import { WIDTHS, withPage } from '../support/browser/open-page.ts'
 import { campaignCallsOf, type CampaignCalls } from '../support/calls/campaign-calls.ts'
 import { addMailing, addPeople, addSender, addTemplate } from '../support/delivery/mailing.ts'
@@ -236,6 +237,34 @@ describeInChromium('Campaigns that people make', (browser) => {
       const saved = await calls.fetch(idIn(page))
       expect(saved).toMatchObject({ name: 'Autumn news', delivery: { campaign_control_percent: 12.5 } })
       expect(saved.campaign_id).not.toBe(id)
+    })
+  })
+
+  it('keeps what somebody types while the campaign is created, and while it is saved', async () => {
+    const from = await makeDraft()
+    await open(`/new?from=${from}`, async (page) => {
+      const name = page.getByLabel('Campaign name')
+      const save = page.getByRole('button', { name: 'Save draft' })
+      await name.fill('Slow')
+      const created = await holdRequest(page, 'POST', '/campaigns')
+      await save.click()
+      await created.sent
+      await name.fill('Typed later')
+      created.release()
+      await page.waitForURL('**/edit')
+      await page.getByRole('heading', { name: 'Typed later' }).waitFor()
+      const id = idIn(page)
+      expect((await calls.fetch(id)).name).toBe('Slow')
+      const saved = await holdRequest(page, 'PATCH', `/campaigns/${id}`)
+      await save.click()
+      await saved.sent
+      await name.fill('Typed last')
+      saved.release()
+      await expect.poll(async () => (await calls.fetch(id)).name).toBe('Typed later')
+      await page.getByRole('button', { name: 'Save draft', disabled: false }).waitFor()
+      expect(await name.inputValue()).toBe('Typed last')
+      await save.click()
+      await expect.poll(async () => (await calls.fetch(id)).name).toBe('Typed last')
     })
   })
 

@@ -7,6 +7,7 @@ import { signInAs, type SignedInPerson } from '../support/accounts/sign-in-as.ts
 import { expectNoAxeViolations } from '../support/browser/accessibility.ts'
 import { describeInChromium } from '../support/browser/chromium.ts'
 import { enterAs } from '../support/browser/enter-as.ts'
+import { holdRequest } from '../support/browser/hold-request.ts'
 import { WIDTHS, withPage } from '../support/browser/open-page.ts'
 import { HOLDING_AT, HOLDING_RUN, makeHolders } from '../support/coupons/coupon-holders.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -42,6 +43,28 @@ describeInChromium('Coupon lists in the dashboard', (browser) => {
     await page.getByLabel('File with codes').setInputFiles(file)
     await page.getByRole('button', { name: 'Upload codes' }).click()
   }
+
+  it('keep what somebody types while the list is created', async () => {
+    await withPage(browser(), { url: server.url }, async (page) => {
+      await enterAs(page, marketer)
+      await page.goto('/dashboard/main/coupons')
+      await page.getByRole('button', { name: 'Create coupon list' }).first().click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('Slow list')
+      await dialog.getByLabel('Last day').fill('2099-12-31')
+      const held = await holdRequest(page, 'POST', '/coupon-list')
+      await dialog.getByRole('button', { name: 'Create coupon list' }).click()
+      await held.sent
+      await dialog.getByLabel('Name').fill('Typed later')
+      held.release()
+      await page.getByText('What you typed since is under «Edit coupon list»').waitFor()
+      await page.getByRole('heading', { name: 'Slow list' }).waitFor()
+      await page.getByRole('button', { name: 'Edit coupon list' }).click()
+      expect(await dialog.getByLabel('Name').inputValue()).toBe('Typed later')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('heading', { name: 'Typed later' }).waitFor()
+    })
+  })
 
   it.each(WIDTHS)('are created, and filled by an upload, at %i px', async (width) => {
     const expected = [/status of 400/]

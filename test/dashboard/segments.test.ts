@@ -5,6 +5,7 @@ import { signInAs, type SignedInPerson } from '../support/accounts/sign-in-as.ts
 import { expectNoAxeViolations } from '../support/browser/accessibility.ts'
 import { describeInChromium } from '../support/browser/chromium.ts'
 import { enterAs } from '../support/browser/enter-as.ts'
+import { holdRequest } from '../support/browser/hold-request.ts'
 import { WIDTHS, withPage } from '../support/browser/open-page.ts'
 import { segmentCallsOf, type SegmentBody, type SegmentCalls } from '../support/calls/segment-calls.ts'
 import { trackingOf } from '../support/calls/tracking.ts'
@@ -48,6 +49,34 @@ describeInChromium('Segments', (browser) => {
   const fetchSegment = async (id: string) => (await calls.call<SegmentBody>('GET', `/${id}`)).body
   const seeCount = (page: Page, count: number) =>
     page.locator('.people-count', { hasText: new RegExp(`^${count} people`) }).waitFor()
+
+  it('keeps what somebody types while the segment is created, and while it is saved', async () => {
+    await open('/new', async (page) => {
+      await page.getByLabel('Name', { exact: true }).fill('Slow')
+      await page.getByRole('button', { name: 'Add condition' }).click()
+      await page.getByLabel('Name of the attribute').fill('country')
+      await page.getByLabel('Value', { exact: true }).fill('DE')
+      const created = await holdRequest(page, 'POST', '/segments')
+      await page.getByRole('button', { name: 'Create segment' }).click()
+      await created.sent
+      await page.getByLabel('Value', { exact: true }).fill('AT')
+      created.release()
+      await page.getByRole('heading', { name: 'Slow' }).waitFor()
+      expect(await page.getByLabel('Value', { exact: true }).inputValue()).toBe('AT')
+      const id = page.url().split('/').at(-1) ?? ''
+      expect(await fetchSegment(id)).toMatchObject({ where: GERMANS })
+      const saved = await holdRequest(page, 'PATCH', `/segments/${id}`)
+      await page.getByRole('button', { name: 'Save segment' }).click()
+      await saved.sent
+      await page.getByLabel('Name', { exact: true }).fill('Typed later')
+      saved.release()
+      await page.getByText('Segment saved').waitFor()
+      expect(await fetchSegment(id)).toMatchObject({ name: 'Slow', where: { all: [{ value: 'AT' }] } })
+      expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Typed later')
+      await page.getByRole('button', { name: 'Save segment' }).click()
+      await expect.poll(async () => (await fetchSegment(id)).name).toBe('Typed later')
+    })
+  })
 
   it('counts people while somebody writes the conditions, and creates the segment', async () => {
     await open('', async (page) => {

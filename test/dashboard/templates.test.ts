@@ -7,6 +7,7 @@ import { endSession, PASSWORD_OF_PEOPLE, signInAs } from '../support/accounts/si
 import { expectNoAxeViolations } from '../support/browser/accessibility.ts'
 import { describeInChromium } from '../support/browser/chromium.ts'
 import { enterAs } from '../support/browser/enter-as.ts'
+import { holdRequest } from '../support/browser/hold-request.ts'
 import { WIDTHS, withPage, type OpenedPage } from '../support/browser/open-page.ts'
 import { newTemplate, TemplateCaller } from '../support/calls/template-calls.ts'
 import { trackingOf } from '../support/calls/tracking.ts'
@@ -224,6 +225,32 @@ describeInChromium('Templates in the dashboard', (browser) => {
       await again.getByRole('button', { name: 'Sign in' }).click()
       await page.getByText('Version 2 saved').waitFor()
       expect((await templates.latest(id)).basic_details['email_content']).toBe('typed <p>Hello</p>')
+    })
+  })
+
+  it('keeps what somebody types while the template is created', async () => {
+    await visit({}, async ({ page, at, templates }) => {
+      await page.goto(at('/new'))
+      await page.getByLabel('Name', { exact: true }).fill('Slow')
+      await paste(page, '<p>One</p>')
+      const held = await holdRequest(page, 'POST', '/custom-templates/email')
+      await page.getByRole('button', { name: 'Create template' }).click()
+      await held.sent
+      await editor(page).click()
+      await page.keyboard.press('Control+End')
+      await page.keyboard.type(' and two')
+      await page.getByLabel('Subject').fill('Typed later')
+      held.release()
+      await page.getByRole('heading', { name: 'Slow' }).waitFor()
+      await page.getByText('Changes to version 1, not saved yet').waitFor()
+      expect(await editor(page).textContent()).toBe('<p>One</p> and two')
+      expect((await templates.latest(idIn(page))).basic_details).toMatchObject({ email_content: '<p>One</p>' })
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('Version 2 saved').waitFor()
+      expect((await templates.latest(idIn(page))).basic_details).toMatchObject({
+        email_content: '<p>One</p> and two',
+        subject: 'Typed later',
+      })
     })
   })
 

@@ -1,20 +1,26 @@
 // What somebody has typed and not saved yet. It stays in the tab through a reload, a restart of the server and going back, until it is
 // saved or thrown away.
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 
 export interface FormDraft<Value> {
   readonly value: Value
+  /** What is typed by now; `value` is what was typed when the form was drawn, and what a request sends. */
+  readonly latest: () => Value
   readonly change: (value: Value) => void
   /** Whether it differs from what is saved. */
   readonly isChanged: boolean
-  /** After saving, or to throw it away: what is saved counts again. */
+  /** The server has saved `sent` as `saved`. What was typed while it did stays typed. */
+  readonly settle: (sent: Value, saved: Value) => void
+  /** To throw it away: what is saved counts again. */
   readonly forget: () => void
 }
 
 /** `key`: tells this form from all others, such as the address of what it edits. `saved`: what the server has, or an empty form. */
-export function useDraft<Value>(key: string, saved: Value): FormDraft<Value> {
+export function useDraft<Value extends object>(key: string, saved: Value): FormDraft<Value> {
   const [kept, keep] = useState(() => read(key) as Value | undefined)
   const value = kept ?? saved
+  const latest = useRef(value)
+  latest.current = value
   const isChanged = kept !== undefined && JSON.stringify(kept) !== JSON.stringify(saved)
   useEffect(() => {
     const text = isChanged ? JSON.stringify(kept) : undefined
@@ -26,7 +32,28 @@ export function useDraft<Value>(key: string, saved: Value): FormDraft<Value> {
     inStorage((storage) => write(storage, key, undefined))
     keep(undefined)
   }
-  return { value, change: keep, isChanged, forget }
+  const change = (typed: Value) => {
+    latest.current = typed
+    keep(typed)
+  }
+  const settle = (sent: Value, stored: Value) => {
+    const more = typedSince(sent, latest.current)
+    if (more) change({ ...stored, ...more })
+    else forget()
+  }
+  return { value, latest: () => latest.current, change, isChanged, settle, forget }
+}
+
+/** The members that were typed while `sent` was on its way; undefined if none was. */
+export function typedSince<Value extends object>(sent: Value, typed: Value): Partial<Value> | undefined {
+  const before = sent as Readonly<Record<string, unknown>>
+  const more = Object.entries(typed).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]))
+  return more.length === 0 ? undefined : (Object.fromEntries(more) as Partial<Value>)
+}
+
+/** Keeps what is typed for a form of another page, which begins with it. */
+export function keepDraft(path: string, key: string, value: object): void {
+  sessionStorage.setItem(nameOf(key, path), JSON.stringify(value))
 }
 
 function read(key: string): unknown {
@@ -48,8 +75,8 @@ function inStorage<Answer>(use: (storage: Storage) => Answer): Answer | undefine
   }
 }
 
-function nameOf(key: string): string {
-  return `draft ${location.pathname} ${key}`
+function nameOf(key: string, path = location.pathname): string {
+  return `draft ${path} ${key}`
 }
 
 const QUESTION = 'You have changes that are not saved. Leave this page? They stay in this tab.'

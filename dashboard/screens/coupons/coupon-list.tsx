@@ -20,7 +20,7 @@ import { formText } from '../../texts/form.ts'
 import { formatCount, formatDay } from '../../texts/format.ts'
 import { Codes } from './codes.tsx'
 import { couponAlerts, CouponStatus, type ListedCoupons } from './coupon-status.tsx'
-import { LIST_LABELS, ListFields, toListBody, toListValues } from './list-form.tsx'
+import { LIST_LABELS, listEditKey, ListFields, toListBody, toListValues } from './list-form.tsx'
 import { Uploads } from './uploads.tsx'
 
 export default function CouponListPage({ coupon_list_id: id }: { readonly coupon_list_id: string }) {
@@ -158,7 +158,7 @@ function useListRefresh(id: string): () => Promise<unknown> {
 function EditList({ list, onClose }: ListDialogProps) {
   const { client } = useData()
   const refresh = useListRefresh(list._id)
-  const edit = useEdit(`coupon list ${list._id}`, toListValues(list), list.updated_at)
+  const edit = useEdit(listEditKey(list._id), toListValues(list), list.updated_at)
   const save = () =>
     client.patch('/v1/coupon-list/:coupon_list_id', {
       path: { coupon_list_id: list._id },

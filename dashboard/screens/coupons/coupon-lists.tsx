@@ -17,7 +17,7 @@ import { SearchField } from '../../components/controls/search-field.tsx'
 import { Page } from '../../components/frame/page.tsx'
 import { useAddress } from '../../data/address.ts'
 import type { AskedOf } from '../../data/contracts.ts'
-import { useDraft } from '../../data/forms/drafts.ts'
+import { keepDraft, typedSince, useDraft } from '../../data/forms/drafts.ts'
 import { useData, useQuery, useRefresh } from '../../data/queries.ts'
 import { useRepeatKey } from '../../data/forms/repeat-keys.ts'
 import { useSession, useWorkspace, type CurrentWorkspace } from '../../data/session.ts'
@@ -26,7 +26,7 @@ import { formText } from '../../texts/form.ts'
 import { formatDay } from '../../texts/format.ts'
 import { frameText } from '../../texts/frame.ts'
 import { couponAlerts, CouponsLeft, CouponStatus, isShort, type ListedCoupons } from './coupon-status.tsx'
-import { ListFields, toListBody, type ListValues } from './list-form.tsx'
+import { listEditKey, ListFields, toListBody, type ListValues } from './list-form.tsx'
 
 const FILTERS = ['search', 'status', 'before'] as const
 type Query = NonNullable<AskedOf<'GET', '/v1/coupon-list'>['query']>
@@ -138,16 +138,20 @@ function NewList({ onClose }: { readonly onClose: () => void }) {
   const { person } = useSession()
   const { page } = useWorkspace()
   const { route } = useLocation()
-  const { value, change, forget } = useDraft('new coupon list', NEW_LIST)
+  const { value, latest, change, forget } = useDraft('new coupon list', NEW_LIST)
   const keyOf = useRepeatKey()
   const set = (changes: Partial<typeof NEW_LIST>) => change({ ...value, ...changes })
   const send = async () => {
     const { name, label, expires_at } = value
     const body = { ...toListBody(value), name, label, expires_at, created_by: person.email }
     const made = await client.post('/v1/coupon-list', { body, idempotencyKey: keyOf(body) })
-    forget()
     await refresh('coupon lists')
-    toast(couponFormText.created)
+    // The label of a list never changes.
+    const { label: _label, ...typed } = typedSince(value, latest()) ?? {}
+    const hasMore = Object.keys(typed).length > 0
+    if (hasMore) keepDraft(page('coupons', made._id), listEditKey(made._id), { seen: made.updated_at, changes: typed })
+    forget()
+    toast(hasMore ? couponFormText.createdWithMore : couponFormText.created)
     route(page('coupons', made._id))
   }
   return (

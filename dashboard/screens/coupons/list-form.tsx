@@ -19,6 +19,11 @@ export interface ListValues {
   readonly shortageCount: string
 }
 
+/** The key of what is typed, and not saved yet, of a list. */
+export function listEditKey(id: string): string {
+  return `coupon list ${id}`
+}
+
 export const LIST_LABELS: { readonly [Name in keyof ListValues]: string } = {
   name: couponFormText.name,
   expires_at: couponFormText.expires,

@@ -4,12 +4,13 @@ import { useLocation } from 'preact-iso'
 import { toast } from '../../components/content/toasts.tsx'
 import { LinkButton } from '../../components/controls/button.tsx'
 import { Page } from '../../components/frame/page.tsx'
-import { useDraft } from '../../data/forms/drafts.ts'
+import { keepDraft, typedSince, useDraft } from '../../data/forms/drafts.ts'
 import { useData } from '../../data/queries.ts'
 import { useSession, useWorkspace } from '../../data/session.ts'
 import { formText } from '../../texts/form.ts'
 import { segmentsText } from '../../texts/segments.ts'
 import { NO_CONDITIONS } from './conditions/condition-form.ts'
+import { SEGMENT_DRAFT, toEditedDraft } from './segment.tsx'
 import { SegmentForm, toSegmentFields, type SegmentDraft } from './segment-form.tsx'
 
 export const NEW_SEGMENT: SegmentDraft = { name: '', where: NO_CONDITIONS }
@@ -20,10 +21,14 @@ export default function NewSegment() {
   const draft = useDraft('segment', NEW_SEGMENT)
   const create = useCreateSegment()
   const send = async () => {
-    const { segment_id: id } = await create(draft.value)
+    const sent = draft.value
+    const segment = await create(sent)
+    const made = page('segments', segment.segment_id)
+    const typed = typedSince(sent, draft.latest())
+    if (typed) keepDraft(made, SEGMENT_DRAFT, { ...toEditedDraft(segment), ...typed })
     draft.forget()
     toast(segmentsText.created)
-    route(page('segments', id))
+    route(made)
   }
   return (
     <Page

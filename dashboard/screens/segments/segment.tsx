@@ -39,6 +39,9 @@ export default function SegmentPage({ segment_id }: { readonly segment_id: strin
   )
 }
 
+/** The key of what is typed on the page of a segment. */
+export const SEGMENT_DRAFT = 'segment'
+
 /** What is typed, and the version that it was begun from. */
 interface EditedDraft extends SegmentDraft {
   readonly basis: string
@@ -50,14 +53,17 @@ function useEditedSegment(segment: Segment) {
   const [other, setOther] = useState<Segment | undefined>(undefined)
   const { segment_id } = segment
   const path = { segment_id }
-  const draft = useDraft<EditedDraft>('segment', toDraft(segment))
+  const draft = useDraft<EditedDraft>(SEGMENT_DRAFT, toEditedDraft(segment))
   const show = (saved: Segment) => {
     queries.setQueryData([client.workspace, 'segment', segment_id], saved)
     draft.forget()
   }
   const save = async (seenAt: string) => {
-    const body = { ...changedFields(segment, draft.value), if_updated_at: seenAt }
-    show(await client.patch('/core-services/v1/segments/:segment_id', { path, body }))
+    const sent = draft.value
+    const body = { ...changedFields(segment, sent), if_updated_at: seenAt }
+    const saved = await client.patch('/core-services/v1/segments/:segment_id', { path, body })
+    queries.setQueryData([client.workspace, 'segment', segment_id], saved)
+    draft.settle(sent, toEditedDraft(saved))
     toast(segmentsText.saved)
   }
   const send = async () => {
@@ -149,7 +155,7 @@ interface ConflictProps {
 }
 
 function Conflict({ mine, other, ...choices }: ConflictProps) {
-  const [own, saved] = [writeCondition(mine.where), writeCondition(toDraft(other).where)]
+  const [own, saved] = [writeCondition(mine.where), writeCondition(toEditedDraft(other).where)]
   const names = useNames([own, saved])
   const parts = [
     { title: segmentsText.name, mine: mine.name, theirs: other.name },
@@ -158,14 +164,15 @@ function Conflict({ mine, other, ...choices }: ConflictProps) {
   return <ConflictDialog savedAt={other.updated_at} parts={parts} {...choices} />
 }
 
-function toDraft({ name, where, updated_at: basis }: Segment): EditedDraft {
+/** What the page of a segment begins with. */
+export function toEditedDraft({ name, where, updated_at: basis }: Segment): EditedDraft {
   return { name, where: fromCondition(where as unknown as SegmentCondition), basis }
 }
 
 /** A condition that was not touched is not sent: numbers of programs may have more digits than a browser keeps. */
 function changedFields(segment: Segment, draft: SegmentDraft) {
   const { name, where } = toSegmentFields(draft)
-  const isTouched = JSON.stringify(draft.where) !== JSON.stringify(toDraft(segment).where)
+  const isTouched = JSON.stringify(draft.where) !== JSON.stringify(toEditedDraft(segment).where)
   return { name, ...(isTouched && { where }) }
 }
 

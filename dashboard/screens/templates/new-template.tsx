@@ -5,12 +5,19 @@ import { toast } from '../../components/content/toasts.tsx'
 import { Button } from '../../components/controls/button.tsx'
 import { Page } from '../../components/frame/page.tsx'
 import { useAddress } from '../../data/address.ts'
-import { useDraft } from '../../data/forms/drafts.ts'
+import { keepDraft, typedSince, useDraft } from '../../data/forms/drafts.ts'
 import { useData, useQuery } from '../../data/queries.ts'
 import { useRepeatKey } from '../../data/forms/repeat-keys.ts'
 import { useSession, useWorkspace } from '../../data/session.ts'
 import { templatesText, templateText } from '../../texts/templates.ts'
-import { NEW_FIELDS, toCreateBody, toFields, type TemplateFields } from './editor/template-fields.ts'
+import {
+  NEW_FIELDS,
+  TEMPLATE_DRAFT,
+  toCreateBody,
+  toFields,
+  type TemplateDraft,
+  type TemplateFields,
+} from './editor/template-fields.ts'
 import { TemplateForm } from './editor/template-form.tsx'
 
 export default function NewTemplate() {
@@ -54,11 +61,15 @@ function NewEditor({ start }: { readonly start: TemplateFields }) {
   const initial = group === undefined ? start : { ...start, group_id: group }
   const draft = useDraft(`new ${address.get('from') ?? ''} ${group ?? ''}`, initial)
   const send = async () => {
-    const body = toCreateBody(draft.value, person.email)
+    const sent = draft.value
+    const body = toCreateBody(sent, person.email)
     const saved = await client.post('/v1.0/custom-templates/email', { body, idempotencyKey: keyOf(body) })
+    const made = page('templates', saved.external_template_id)
+    const typed: TemplateDraft = { version: saved.version, fields: draft.latest() }
+    if (typedSince(sent, typed.fields)) keepDraft(made, TEMPLATE_DRAFT, typed)
     toast(templateText.createdToast)
     draft.forget()
-    route(page('templates', saved.external_template_id), true)
+    route(made, true)
   }
   const discard = draft.isChanged && (
     <Button kind="quiet" onClick={draft.forget}>

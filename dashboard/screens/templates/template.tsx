@@ -1,12 +1,12 @@
 // The content of one template: the editor, whose every save makes a version, or what it says for those who may not change it.
 import { Fragment } from 'preact'
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { Badge } from '../../components/content/badge.tsx'
 import { Card } from '../../components/content/card.tsx'
 import { toast } from '../../components/content/toasts.tsx'
 import { Button } from '../../components/controls/button.tsx'
 import { ApiError } from '../../data/api-error.ts'
-import { useDraft } from '../../data/forms/drafts.ts'
+import { typedSince, useDraft } from '../../data/forms/drafts.ts'
 import { useWorkspace } from '../../data/session.ts'
 import { templateText } from '../../texts/templates.ts'
 import { CodeEditor } from './editor/code-editor.tsx'
@@ -14,11 +14,12 @@ import { Conflict, type FoundConflict } from './editor/conflict.tsx'
 import { WrittenCard } from './editor/preview.tsx'
 import {
   changedFields,
+  TEMPLATE_DRAFT,
   toFields,
   toUpdateParts,
   type FieldName,
   type TemplateAnswer,
-  type TemplateFields,
+  type TemplateDraft,
 } from './editor/template-fields.ts'
 import { TemplateForm } from './editor/template-form.tsx'
 import { useTemplateCalls } from './template-calls.ts'
@@ -39,28 +40,21 @@ export default function Template({ external_template_id: id }: { readonly extern
   )
 }
 
-/** What somebody changes, and the version that they began with. */
-interface TemplateDraft {
-  readonly version: number
-  readonly fields: TemplateFields
-}
-
 function TemplateEditor({ template }: { readonly template: TemplateAnswer }) {
   const saved: TemplateDraft = { version: template.version, fields: toFields(template) }
-  const draft = useDraft('template', saved)
+  const draft = useDraft(TEMPLATE_DRAFT, saved)
   const { read, write } = useTemplateCalls(template.external_template_id)
   const [conflict, setConflict] = useState<FoundConflict | undefined>(undefined)
   const { version, fields } = draft.value
-  const latest = useRef(fields)
-  latest.current = fields
   const findBase = async () => (version === saved.version ? saved.fields : toFields(await read(version)))
   const save = async (ifVersion: number) => {
     const base = await findBase()
     if (changedFields(base, fields).length === 0) return draft.forget()
     const made = await write({ if_version: ifVersion, ...toUpdateParts(base, fields) })
     // Somebody may have typed on meanwhile.
-    if (latest.current === fields) draft.forget()
-    else draft.change({ version: made, fields: latest.current })
+    const typed = draft.latest().fields
+    if (typedSince(fields, typed)) draft.change({ version: made, fields: typed })
+    else draft.forget()
     toast(templateText.savedToast(made))
   }
   const send = async () => {

@@ -22,7 +22,7 @@ import { ScheduleStep } from './steps/schedule.tsx'
 import { StartedCampaign } from './started.tsx'
 import { EDITOR_STEPS, stepOfFault, toStep, type EditorStep } from './steps.ts'
 import { summaryOf, useCampaignNames } from './summary.ts'
-import { useCampaignDraft, type StepProps } from './use-campaign-draft.ts'
+import { campaignDraftKey, useCampaignDraft, type StepProps } from './use-campaign-draft.ts'
 
 interface CampaignEditorProps {
   readonly campaign: EditedCampaign | undefined
@@ -41,7 +41,7 @@ const SCREENS_OF_STEPS: { readonly [step in EditorStep]: FunctionComponent<StepP
 export function CampaignEditor({ campaign, saved }: CampaignEditorProps) {
   const { page } = useWorkspace()
   const from = useAddress().get('from')
-  const draft = useCampaignDraft({ key: `campaign ${from ?? ''}`, campaign, saved })
+  const draft = useCampaignDraft({ key: campaignDraftKey(from), campaign, saved })
   const { form, faults, error, isChanged } = draft
   const isDraft = campaign === undefined || campaign.state === 'draft'
   useSaveKey(draft.save)

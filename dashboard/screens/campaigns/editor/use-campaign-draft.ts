@@ -5,12 +5,18 @@ import type { Fault } from '../../../../src/core/app-error.ts'
 import { toast } from '../../../components/content/toasts.tsx'
 import { useAddress } from '../../../data/address.ts'
 import { ApiError } from '../../../data/api-error.ts'
-import { useDraft } from '../../../data/forms/drafts.ts'
+import { keepDraft, typedSince, useDraft, type FormDraft } from '../../../data/forms/drafts.ts'
 import { useData } from '../../../data/queries.ts'
 import { useSession, useWorkspace } from '../../../data/session.ts'
 import { campaignEditorText } from '../../../texts/campaigns/editor.ts'
 import { isConflict } from '../../segments/segment.tsx'
-import { toDeliveryFields, toGoalFields, type CampaignForm, type EditedCampaign } from './campaign-form.ts'
+import {
+  fromCampaign,
+  toDeliveryFields,
+  toGoalFields,
+  type CampaignForm,
+  type EditedCampaign,
+} from './campaign-form.ts'
 
 export interface CampaignDraft {
   readonly form: CampaignForm
@@ -38,6 +44,11 @@ export interface StepProps {
   readonly draft: CampaignDraft
 }
 
+/** The key of what is typed of a campaign. `from`: the one that a new one is a copy of. */
+export function campaignDraftKey(from: string | undefined): string {
+  return `campaign ${from ?? ''}`
+}
+
 export interface Beginning {
   /** Tells a copy from a new campaign. */
   readonly key: string
@@ -53,7 +64,7 @@ export function useCampaignDraft({ key, campaign, saved }: Beginning): CampaignD
   const [other, setOther] = useState<EditedCampaign | undefined>(undefined)
   const draft = useDraft(key, saved)
   const { value: form, isChanged } = draft
-  const { create, change, show } = useCampaignCalls(campaign, draft.forget)
+  const { create, change, show } = useCampaignCalls(campaign, draft)
   const refuse = async (refusal: unknown) => {
     if (campaign && isConflict(refusal)) {
       const { campaign_id } = campaign
@@ -88,12 +99,16 @@ export function useCampaignDraft({ key, campaign, saved }: Beginning): CampaignD
     save,
     other,
     keepMine: () => change(form, other?.updated_at ?? form.basis),
-    takeTheirs: () => other && show(other),
+    takeTheirs: () => {
+      if (!other) return
+      show(other)
+      draft.forget()
+    },
     closeConflict: () => setOther(undefined),
   }
 }
 
-function useCampaignCalls(campaign: EditedCampaign | undefined, forget: () => void) {
+function useCampaignCalls(campaign: EditedCampaign | undefined, draft: FormDraft<CampaignForm>) {
   const { client, queries } = useData()
   const { person } = useSession()
   const { page } = useWorkspace()
@@ -102,17 +117,22 @@ function useCampaignCalls(campaign: EditedCampaign | undefined, forget: () => vo
   const [idempotencyKey, setKey] = useState(newKey)
   const show = (saved: EditedCampaign) => {
     queries.setQueryData([client.workspace, 'campaign', saved.campaign_id], saved)
-    forget()
   }
   const create = async (form: CampaignForm) => {
     const fields = { name: form.name, platforms: ['EMAIL'], conversion_goals: toGoalFields(form) }
     const body = { ...fields, created_by: person.email, delivery: toDeliveryFields(form) }
-    const { campaign_id } = await client.post('/core-services/v1/campaigns', { body, idempotencyKey })
+    const { campaign_id, updated_at: basis = '' } = await client.post('/core-services/v1/campaigns', {
+      body,
+      idempotencyKey,
+    })
     setKey(newKey())
-    forget()
+    const made = page('campaigns', campaign_id, 'edit')
+    const typed = draft.latest()
+    if (typedSince(form, typed)) keepDraft(made, campaignDraftKey(undefined), { ...typed, basis })
+    draft.forget()
     toast(campaignEditorText.saved)
     const step = address.get('step')
-    route(`${page('campaigns', campaign_id, 'edit')}${step === undefined ? '' : `?step=${step}`}`, true)
+    route(`${made}${step === undefined ? '' : `?step=${step}`}`, true)
   }
   const change = async (form: CampaignForm, seenAt: string) => {
     const { campaign_id = '', state } = campaign ?? {}
@@ -124,7 +144,9 @@ function useCampaignCalls(campaign: EditedCampaign | undefined, forget: () => vo
       updated_by: person.email,
       if_updated_at: seenAt,
     }
-    show(await client.patch('/core-services/v1/campaigns/:campaign_id', { path: { campaign_id }, body }))
+    const saved = await client.patch('/core-services/v1/campaigns/:campaign_id', { path: { campaign_id }, body })
+    show(saved)
+    draft.settle(form, fromCampaign(saved))
     toast(isDraft ? campaignEditorText.saved : campaignEditorText.savedStarted)
   }
   return { create, change, show }

@@ -25,6 +25,15 @@ export interface TemplateFields {
 
 export type FieldName = keyof TemplateFields
 
+/** What somebody changes of a template, and the version that they began with. */
+export interface TemplateDraft {
+  readonly version: number
+  readonly fields: TemplateFields
+}
+
+/** The key of that draft on the page of its template. */
+export const TEMPLATE_DRAFT = 'template'
+
 /** In the order in which differences are listed. The second member says which part of a body has it. */
 export const PART_OF = {
   template_name: 'meta_info',
