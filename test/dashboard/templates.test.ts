@@ -254,6 +254,23 @@ describeInChromium('Templates in the dashboard', (browser) => {
     })
   })
 
+  it('leaves nothing of a template that was deleted in the tab', async () => {
+    await visit({}, async ({ page, at, templates }) => {
+      const id = await templates.add({ template_id: 'gone-mail' })
+      await page.goto(at(`/${id}`))
+      await page.getByLabel('Subject').fill('Not saved')
+      await page.getByText('Changes to version 1, not saved yet').waitFor()
+      const drafts = () => page.evaluate(() => Object.keys(sessionStorage).filter((name) => name.startsWith('draft ')))
+      expect(await drafts()).toEqual([expect.stringContaining(id)])
+      await page.getByRole('button', { name: 'More actions' }).click()
+      await page.getByRole('button', { name: 'Delete template' }).click()
+      await page.getByLabel('Type gone-mail to confirm').fill('gone-mail')
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete template' }).click()
+      await page.getByText('No templates yet').waitFor()
+      expect(await drafts()).toEqual([])
+    })
+  })
+
   it('shows both versions to the second of two tabs, and merges what they changed apart', async () => {
     await visit({ expected: [/status of 409/] }, async ({ page, at, templates }) => {
       const id = await templates.add()

@@ -56,6 +56,11 @@ export function keepDraft(path: string, key: string, value: object): void {
   sessionStorage.setItem(nameOf(key, path), JSON.stringify(value))
 }
 
+/** Throws away what was typed into a form of another page. */
+export function forgetDraft(path: string, key: string): void {
+  sessionStorage.removeItem(nameOf(key, path))
+}
+
 function read(key: string): unknown {
   const text = inStorage((storage) => storage.getItem(nameOf(key)))
   return text === null || text === undefined ? undefined : JSON.parse(text)

@@ -10,10 +10,11 @@ import { Button } from '../../components/controls/button.tsx'
 import { ConfirmDialog } from '../../components/controls/dialog.tsx'
 import { Menu } from '../../components/controls/menu.tsx'
 import { Page } from '../../components/frame/page.tsx'
+import { forgetDraft } from '../../data/forms/drafts.ts'
 import { useData, useQuery } from '../../data/queries.ts'
 import { useWorkspace } from '../../data/session.ts'
 import { templatesText, templateText } from '../../texts/templates.ts'
-import type { TemplateAnswer } from './editor/template-fields.ts'
+import { TEMPLATE_DRAFT, type TemplateAnswer } from './editor/template-fields.ts'
 
 const TABS = ['edit', 'versions', 'group'] as const
 type Tab = (typeof TABS)[number]
@@ -114,6 +115,7 @@ function Confirmation({ action, template, again, onClose }: ConfirmationProps) {
   if (action === 'delete') {
     const remove = async () => {
       await client.delete('/v1.0/custom-templates/email/:external_template_id', asked)
+      forgetDraft(page('templates', template.external_template_id), TEMPLATE_DRAFT)
       toast(templateText.deletedToast)
       route(page('templates'), true)
     }
