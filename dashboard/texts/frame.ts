@@ -37,6 +37,8 @@ export const frameText = {
   toHome: 'Go to the home page',
   newer: 'A newer version of Tidings is available',
   newerLead: 'The server was upgraded while this page was open. Reload it to go on.',
+  newerPartLead:
+    'The server was upgraded while this page was open, so this part cannot be shown. Reload the page to see it. What you typed stays in this tab.',
   reload: 'Reload',
   notLoaded: 'This page could not be loaded',
 }

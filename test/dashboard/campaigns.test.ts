@@ -312,6 +312,24 @@ describeInChromium('Campaigns in the dashboard', (browser) => {
     })
   })
 
+  it('say that there is a newer version where a chart cannot be loaded, and still show its table', async () => {
+    const expected = [/status of 404/, /^uncaught $/]
+    await visit(
+      'campaigns',
+      async (page) => {
+        await page.route(/\/assets\/draw-chart-.*\.js$/, (route) => route.fulfill({ status: 404, body: '' }))
+        await page.goto(`/dashboard/main/campaigns/${reported}`)
+        const notice = page.getByRole('alert').filter({ hasText: 'There is a newer version of Tidings' })
+        await notice.getByRole('button', { name: 'Reload' }).waitFor()
+        await expectNoAxeViolations(page)
+        await page.getByRole('button', { name: 'Show as table' }).click()
+        await page.getByRole('table', { name: 'Over time' }).waitFor()
+        expect(await notice.count()).toBe(0)
+      },
+      { expected },
+    )
+  })
+
   it('save the numbers of a section as CSV', async () => {
     const { failure_breakdown: failures } = await numbersOf(reported)
     await visit(`campaigns/${reported}`, async (page) => {

@@ -9,6 +9,8 @@ import { WIDTHS, withPage } from '../support/browser/open-page.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const SCREENS = /\/dashboard\/assets\/(apis|access-link)-.*\.js$/
+/** What an editor of code is made of. */
+const CODE_EDITOR = /\/dashboard\/assets\/code-mirror-.*\.js$/
 /** Chromium gives the error of a script that cannot be loaded no stack. */
 const NOT_LOADED = /^uncaught $/
 const GONE = [/status of 404/, NOT_LOADED]
@@ -22,8 +24,8 @@ describeInChromium('A page that is older than the server', (browser) => {
   })
   afterAll(() => server.stop())
 
-  const removeScripts = (page: Page) =>
-    page.route(SCREENS, (route) => route.fulfill({ status: 404, contentType: 'application/json', body: '{}' }))
+  const removeScripts = (page: Page, scripts = SCREENS) =>
+    page.route(scripts, (route) => route.fulfill({ status: 404, contentType: 'application/json', body: '{}' }))
 
   it.each(WIDTHS)('says so, and shows the screen after «Reload», at %i px', async (width) => {
     await withPage(browser(), { url: server.url, width, expected: GONE }, async (page) => {
@@ -48,6 +50,23 @@ describeInChromium('A page that is older than the server', (browser) => {
       await page.goto('/dashboard/setup#token')
       await page.getByRole('heading', { name: 'A newer version of Tidings is available' }).waitFor()
       await expectNoAxeViolations(page)
+    })
+  })
+
+  it('says so in place of an editor that it cannot load, and keeps what was typed beside it', async () => {
+    await withPage(browser(), { url: server.url, expected: GONE }, async (page) => {
+      await enterAs(page, owner)
+      await removeScripts(page, CODE_EDITOR)
+      await page.goto('/dashboard/main/templates/new')
+      const notice = page.getByRole('alert').filter({ hasText: 'There is a newer version of Tidings' })
+      await notice.getByText('What you typed stays in this tab.').waitFor()
+      await page.getByLabel('Subject').fill('Typed before the reload')
+      await expectNoAxeViolations(page)
+      await page.unroute(CODE_EDITOR)
+      page.once('dialog', (dialog) => void dialog.accept())
+      await notice.getByRole('button', { name: 'Reload' }).click()
+      await page.getByRole('textbox', { name: 'HTML' }).waitFor()
+      expect(await page.getByLabel('Subject').inputValue()).toBe('Typed before the reload')
     })
   })
 

@@ -1,9 +1,11 @@
 // Loads the script of a screen when it is shown. After an upgrade of the server, the script that this page knows may be gone: then the
-// screen says so, and a reload gets the newer page.
+// screen, or the part of it that has a script of its own, says so, and a reload gets the newer page.
 import type { ComponentChildren, FunctionComponent } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
 import { lazy } from 'preact-iso'
 import { unreachable } from '../../data/api-error.ts'
 import { frameText } from '../../texts/frame.ts'
+import { Notice } from '../content/notice.tsx'
 import { Failure } from '../content/shown.tsx'
 import { Button } from '../controls/button.tsx'
 
@@ -55,6 +57,29 @@ function Unreachable({ page: Page }: { readonly page: Around }) {
     <Page title={frameText.notLoaded}>
       <Failure error={unreachable()} again={reload} />
     </Page>
+  )
+}
+
+/** Stands where a part of a screen would be, and leaves the rest of the screen with what is typed there. */
+export function PartNotLoaded({ error }: { readonly error: Error }) {
+  const [isNewer, setNewer] = useState<boolean | undefined>(undefined)
+  useEffect(() => {
+    reportError(error)
+    void isServerThere().then(setNewer)
+  }, [error])
+  if (isNewer === undefined) return null
+  if (!isNewer) return <Failure error={unreachable()} again={reload} />
+  return (
+    <Notice kind="warn" isAlert>
+      <p>
+        <strong>{frameText.newer}.</strong> {frameText.newerPartLead}
+      </p>
+      <div class="row">
+        <Button icon="rotate-cw" onClick={reload}>
+          {frameText.reload}
+        </Button>
+      </div>
+    </Notice>
   )
 }
 

@@ -1,6 +1,6 @@
 // Shows code, or lets one edit it, or what differs between two texts. Its script is loaded when it is first shown.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Failure } from '../../../components/content/shown.tsx'
+import { PartNotLoaded } from '../../../components/frame/load-screen.tsx'
 import type { CodeFault, CodeView } from './code-mirror.ts'
 
 interface CodeEditorProps {
@@ -62,7 +62,7 @@ export function CodeEditor({ text, label, onChange, faults = NONE, original, goT
   useEffect(() => {
     if (view && goTo) view.goTo(goTo)
   }, [view, goTo])
-  if (error) return <Failure error={error} />
+  if (error) return <PartNotLoaded error={error} />
   return <div class={isLow ? 'code-editor low' : 'code-editor'} ref={element} />
 }
 

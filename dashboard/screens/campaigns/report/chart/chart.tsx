@@ -1,6 +1,6 @@
 // Lines over days. The legend shows the sums, or the numbers of the day under the pointer. What draws is loaded when it is shown.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Failure } from '../../../../components/content/shown.tsx'
+import { PartNotLoaded } from '../../../../components/frame/load-screen.tsx'
 import { formatCount, formatDay } from '../../../../texts/format.ts'
 import type { ChartLine } from './draw-chart.ts'
 
@@ -21,18 +21,17 @@ export function Chart({ label, days, dates, lines }: ChartProps) {
   useEffect(() => {
     let remove: (() => void) | undefined
     let isGone = false
-    const draw = async () => {
-      const { drawChart } = await import('./draw-chart.ts')
+    const draw = ({ drawChart }: typeof import('./draw-chart.ts')) => {
       const shown = JSON.parse(drawn) as Pick<ChartProps, 'dates' | 'lines'>
       if (!isGone && frame.current) ({ remove } = drawChart(frame.current, { ...shown, onDay: setDay }))
     }
-    draw().catch(setError)
+    import('./draw-chart.ts').then(draw, setError)
     return () => {
       isGone = true
       remove?.()
     }
   }, [drawn])
-  if (error) return <Failure error={error} />
+  if (error) return <PartNotLoaded error={error} />
   const date = day === undefined ? undefined : dates[day]
   return (
     <figure class="chart">
