@@ -138,6 +138,27 @@ describeInChromium('Coupon lists in the dashboard', (browser) => {
     })
   })
 
+  it('list all their uploads, page by page', async () => {
+    const { id } = await makeList()
+    for (let upload = 1; upload <= 11; upload++) {
+      const coupons = Array.from({ length: upload }, (_, index) => `${upload}-${index}`)
+      await server.call('POST', `/v1/coupon-list/${id}/coupons`, { tile: 'reports', body: { coupons } })
+    }
+    await withPage(browser(), { url: server.url }, async (page) => {
+      await enterAs(page, marketer)
+      await page.goto(`/dashboard/main/coupons/${id}`)
+      const uploads = page.getByRole('table', { name: 'Uploads' }).locator('tbody tr')
+      await expect.poll(() => uploads.count()).toBe(10)
+      await page.getByRole('link', { name: 'Older' }).first().click()
+      await expect.poll(() => uploads.count()).toBe(1)
+      expect(await uploads.locator('td').nth(1).textContent()).toBe('1')
+      await page.reload()
+      await expect.poll(() => uploads.count()).toBe(1)
+      await page.getByRole('link', { name: 'Newest' }).first().click()
+      await expect.poll(() => uploads.count()).toBe(10)
+    })
+  })
+
   it('take the codes of an upload back', async () => {
     const { id } = await makeList()
     await withPage(browser(), { url: server.url }, async (page) => {

@@ -1,12 +1,14 @@
 // Adds codes to a coupon list from a file, with progress, and lists the uploads, which can be taken back.
 import { useState } from 'preact/hooks'
 import { Card } from '../../components/content/card.tsx'
+import { Pager } from '../../components/content/pager.tsx'
 import { Shown } from '../../components/content/shown.tsx'
 import { Table, type Column } from '../../components/content/table.tsx'
 import { Time } from '../../components/content/time.tsx'
 import { toast } from '../../components/content/toasts.tsx'
 import { Button } from '../../components/controls/button.tsx'
 import { ConfirmDialog } from '../../components/controls/dialog.tsx'
+import { useAddress } from '../../data/address.ts'
 import type { AnswerOf } from '../../data/contracts.ts'
 import { useData, useQuery, useRefresh } from '../../data/queries.ts'
 import { useWorkspace } from '../../data/session.ts'
@@ -15,17 +17,24 @@ import { formatCount } from '../../texts/format.ts'
 import type { ListedCoupons } from './coupon-status.tsx'
 import { UploadForm } from './upload-form.tsx'
 
+const PER_PAGE = 10
+/** In the address: beside the cursor of the codes on the same page. */
+const CURSOR = 'uploads_before'
+
 type CompletedUpload = AnswerOf<'GET', '/v1/coupon-list/:coupon_list_id/uploads'>['data'][number]
 
 export function Uploads({ list }: { readonly list: ListedCoupons }) {
   const { may } = useWorkspace()
   const mayWrite = may('coupons.write')
   const path = { coupon_list_id: list._id }
+  const before = useAddress().get(CURSOR)
   const [undone, setUndone] = useState<CompletedUpload | undefined>(undefined)
   const uploads = useQuery({
-    key: ['coupon list', list._id, 'uploads'],
-    ask: (client, signal) =>
-      client.get('/v1/coupon-list/:coupon_list_id/uploads', { path, query: { limit: 10 }, signal }),
+    key: ['coupon list', list._id, 'uploads', before],
+    ask: (client, signal) => {
+      const query = { limit: PER_PAGE, ...(before !== undefined && { before }) }
+      return client.get('/v1/coupon-list/:coupon_list_id/uploads', { path, query, signal })
+    },
     topics: ['audit'],
   })
   return (
@@ -41,13 +50,16 @@ export function Uploads({ list }: { readonly list: ListedCoupons }) {
       )}
       <Card title={couponUploadText.uploads} lead={couponUploadText.uploadsLead} isFlush>
         <Shown of={uploads} empty={<p class="card-part quiet-text">{couponUploadText.noUploads}</p>}>
-          {({ data }) => (
-            <Table
-              caption={couponUploadText.uploads}
-              rows={data}
-              keyOf={({ upload }) => upload}
-              columns={columnsOfUploads(mayWrite ? setUndone : undefined)}
-            />
+          {({ data, next_before: next }) => (
+            <>
+              <Table
+                caption={couponUploadText.uploads}
+                rows={data}
+                keyOf={({ upload }) => upload}
+                columns={columnsOfUploads(mayWrite ? setUndone : undefined)}
+              />
+              <Pager next={next} name={CURSOR} />
+            </>
           )}
         </Shown>
       </Card>
