@@ -4,13 +4,33 @@ import { parseJsonText } from '../../src/core/json/parse-json.ts'
 import type { Client } from './client.ts'
 import type { Address, AnswerOf, Asked } from './contracts.ts'
 
-export async function getExactly<Url extends Address<'GET'>>(
+export function getExactly<Url extends Address<'GET'>>(
   client: Client,
   url: Url,
   ...asked: Asked<'GET', Url>
 ): Promise<AnswerOf<'GET', Url>> {
-  const response = await client.respond('GET', url, ...asked)
-  return parseJsonText(await response.text()) as AnswerOf<'GET', Url>
+  return readExactly(client.respond('GET', url, ...asked))
+}
+
+export function postExactly<Url extends Address<'POST'>>(
+  client: Client,
+  url: Url,
+  ...asked: Asked<'POST', Url>
+): Promise<AnswerOf<'POST', Url>> {
+  return readExactly(client.respond('POST', url, ...asked))
+}
+
+export function patchExactly<Url extends Address<'PATCH'>>(
+  client: Client,
+  url: Url,
+  ...asked: Asked<'PATCH', Url>
+): Promise<AnswerOf<'PATCH', Url>> {
+  return readExactly(client.respond('PATCH', url, ...asked))
+}
+
+async function readExactly<Answer>(responding: Promise<Response>): Promise<Answer> {
+  const response = await responding
+  return parseJsonText(await response.text()) as Answer
 }
 
 /** For people to read. */

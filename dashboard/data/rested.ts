@@ -1,5 +1,6 @@
 // A value that follows another once that has rested for a moment, such as what somebody types.
 import { useEffect, useState } from 'preact/hooks'
+import { parseJsonText } from '../../src/core/json/parse-json.ts'
 
 const RESTED_MS = 500
 
@@ -11,5 +12,5 @@ export function useRested<Value>(value: Value, restedMs = RESTED_MS): Value {
     const timer = setTimeout(() => setRested(text), restedMs)
     return () => clearTimeout(timer)
   }, [text, restedMs])
-  return text === undefined || rested === undefined ? value : (JSON.parse(rested) as Value)
+  return text === undefined || rested === undefined ? value : (parseJsonText(rested) as Value)
 }

@@ -1,6 +1,7 @@
 // Segments in a browser: from the first condition to the count, why somebody is in one, and two people who change the same one.
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { parseJsonText } from '../../src/core/json/parse-json.ts'
 import { signInAs, type SignedInPerson } from '../support/accounts/sign-in-as.ts'
 import { expectNoAxeViolations } from '../support/browser/accessibility.ts'
 import { describeInChromium } from '../support/browser/chromium.ts'
@@ -14,6 +15,11 @@ import { startServer, type TestServer } from '../support/server.ts'
 
 const SEGMENTS = '/dashboard/main/segments'
 const GERMANS = { all: [{ attribute: 'country', operator: 'is', value: 'DE' }] }
+/** A segment as the server writes it. */
+const FETCH_TEXT = `async (id) => {
+  const answer = await fetch('/core-services/v1/segments/' + id, { headers: { 'svc-appkey': 'main' } })
+  return answer.text()
+}`
 const FORM = '[aria-label="Group of conditions"]'
 
 describeInChromium('Segments', (browser) => {
@@ -142,6 +148,32 @@ describeInChromium('Segments', (browser) => {
       const [group, ...others] = where.all
       const changed = { any: [{ attribute: 'age', operator: 'greater_than', value: 20 }, group?.any?.[1]] }
       await expect.poll(async () => (await fetchSegment(id)).where).toEqual({ all: [changed, ...others] })
+    })
+  })
+
+  it('keeps every digit of the numbers that somebody touches, also through a reload', async () => {
+    const long = [9007199254740993n, 12345678901234567891n].map(String)
+    const leaf = (value: string) => `{"attribute":"order","operator":"is_one_of","value":${value}}`
+    const made = `{"all":[${leaf(`[${long.join(',')}]`)},{"attribute":"shop","operator":"is","value":${long[0]}}]}`
+    const id = await calls.make(parseJsonText(made))
+    await open('', (page) => page.getByText(`order is one of ${long.join(', ')}`).waitFor())
+    await open(`/${id}`, async (page) => {
+      const [list, one] = [page.getByLabel('Values, one in each line'), page.getByLabel('Value', { exact: true })]
+      await expect.poll(() => list.inputValue()).toBe(long.join('\n'))
+      await one.fill('9007199254740995')
+      await page.reload()
+      await expect.poll(() => one.inputValue()).toBe('9007199254740995')
+      await page.getByRole('button', { name: 'Save segment' }).click()
+      await page.getByText('Segment saved').first().waitFor()
+      await expect.poll(() => one.inputValue()).toBe('9007199254740995')
+      await list.fill(`${long.join('\n')}\n1e400`)
+      await page.getByRole('button', { name: 'Save segment' }).click()
+      await page.getByText('Segment saved').first().waitFor()
+      const written = made.replace(long.join(','), `${long.join(',')},1e400`).replace(/\d+}]}$/, '9007199254740995}]}')
+      await page.getByLabel('Customer id').fill('ben')
+      await page.getByRole('button', { name: 'Check person' }).click()
+      await page.locator('.verdicts').getByText('shop is 9007199254740995').waitFor()
+      await expect.poll(() => page.evaluate(`(${FETCH_TEXT})(${JSON.stringify(id)})`)).toContain(`"where":${written}`)
     })
   })
 

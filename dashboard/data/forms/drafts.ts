@@ -1,6 +1,7 @@
 // What somebody has typed and not saved yet. It stays in the tab through a reload, a restart of the server and going back, until it is
 // saved or thrown away.
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { parseJsonText } from '../../../src/core/json/parse-json.ts'
 
 export interface FormDraft<Value> {
   readonly value: Value
@@ -53,17 +54,17 @@ export function typedSince<Value extends object>(sent: Value, typed: Value): Par
 
 /** Keeps what is typed for a form of another page, which begins with it. */
 export function keepDraft(path: string, key: string, value: object): void {
-  sessionStorage.setItem(nameOf(key, path), JSON.stringify(value))
+  inStorage((storage) => storage.setItem(nameOf(key, path), JSON.stringify(value)))
 }
 
 /** Throws away what was typed into a form of another page. */
 export function forgetDraft(path: string, key: string): void {
-  sessionStorage.removeItem(nameOf(key, path))
+  inStorage((storage) => storage.removeItem(nameOf(key, path)))
 }
 
 function read(key: string): unknown {
   const text = inStorage((storage) => storage.getItem(nameOf(key)))
-  return text === null || text === undefined ? undefined : JSON.parse(text)
+  return text === null || text === undefined ? undefined : parseJsonText(text)
 }
 
 function write(storage: Storage, key: string, text: string | undefined): void {

@@ -2,6 +2,7 @@
 import { Shown } from '../../components/content/shown.tsx'
 import { Page } from '../../components/frame/page.tsx'
 import { useAddress } from '../../data/address.ts'
+import { getExactly } from '../../data/exact.ts'
 import { useQuery } from '../../data/queries.ts'
 import { useWorkspace } from '../../data/session.ts'
 import { campaignEditorText } from '../../texts/campaigns/editor.ts'
@@ -20,7 +21,7 @@ export default function Editor({ campaign_id: id }: { readonly campaign_id?: str
     isWanted: campaignId !== undefined,
     ask: (client, signal) => {
       const path = { campaign_id: campaignId ?? '' }
-      return client.get('/core-services/v1/campaigns/:campaign_id', { path, signal })
+      return getExactly(client, '/core-services/v1/campaigns/:campaign_id', { path, signal })
     },
     topics: ['messages', 'audit'],
   })

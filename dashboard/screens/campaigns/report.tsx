@@ -7,6 +7,7 @@ import { Time } from '../../components/content/time.tsx'
 import { LinkButton } from '../../components/controls/button.tsx'
 import { Page } from '../../components/frame/page.tsx'
 import { useAddress } from '../../data/address.ts'
+import { getExactly } from '../../data/exact.ts'
 import { useQuery } from '../../data/queries.ts'
 import { useWorkspace } from '../../data/session.ts'
 import { reportText } from '../../texts/campaigns/report.ts'
@@ -31,7 +32,8 @@ export default function CampaignReport({ campaign_id }: ReportProps) {
   const { page } = useWorkspace()
   const campaign = useQuery({
     key: ['campaign', campaign_id],
-    ask: (client, signal) => client.get('/core-services/v1/campaigns/:campaign_id', { path: { campaign_id }, signal }),
+    ask: (client, signal) =>
+      getExactly(client, '/core-services/v1/campaigns/:campaign_id', { path: { campaign_id }, signal }),
     topics: ['settings', 'messages'],
   })
   const parent = { href: page('campaigns'), title: reportText.parent }

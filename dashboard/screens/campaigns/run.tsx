@@ -6,6 +6,7 @@ import { Time } from '../../components/content/time.tsx'
 import { LinkButton } from '../../components/controls/button.tsx'
 import { Page } from '../../components/frame/page.tsx'
 import type { AnswerOf } from '../../data/contracts.ts'
+import { getExactly } from '../../data/exact.ts'
 import { useQuery } from '../../data/queries.ts'
 import { useWorkspace } from '../../data/session.ts'
 import { campaignRunText } from '../../texts/campaigns/run.ts'
@@ -24,7 +25,8 @@ export default function RunPage({ campaign_id }: { readonly campaign_id: string 
   const { page } = useWorkspace()
   const campaign = useQuery({
     key: ['campaign', campaign_id],
-    ask: (client, signal) => client.get('/core-services/v1/campaigns/:campaign_id', { path: { campaign_id }, signal }),
+    ask: (client, signal) =>
+      getExactly(client, '/core-services/v1/campaigns/:campaign_id', { path: { campaign_id }, signal }),
     topics: TOPICS,
   })
   if (campaign.state === 'filled') return <ShownRun campaign={campaign.answer} again={campaign.again} />

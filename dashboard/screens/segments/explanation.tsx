@@ -6,6 +6,7 @@ import { Notice } from '../../components/content/notice.tsx'
 import { TextField } from '../../components/controls/field.tsx'
 import { Form } from '../../components/controls/form.tsx'
 import type { AnswerOf } from '../../data/contracts.ts'
+import { postExactly } from '../../data/exact.ts'
 import { useData } from '../../data/queries.ts'
 import { countText } from '../../texts/segments.ts'
 import { useNames } from './conditions/condition-choices.ts'
@@ -21,7 +22,7 @@ export function Explanation({ where }: { readonly where: SegmentCondition }) {
   const send = async () => {
     setVerdicts(undefined)
     const body = { customer_id: customerId, where: { ...where } }
-    setVerdicts(await client.post('/core-services/v1/segments/explain', { body }))
+    setVerdicts(await postExactly(client, '/core-services/v1/segments/explain', { body }))
   }
   return (
     <>

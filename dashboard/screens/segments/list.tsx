@@ -13,6 +13,7 @@ import { SearchField } from '../../components/controls/search-field.tsx'
 import { Page } from '../../components/frame/page.tsx'
 import { useAddress } from '../../data/address.ts'
 import type { AnswerOf } from '../../data/contracts.ts'
+import { getExactly } from '../../data/exact.ts'
 import { useQuery } from '../../data/queries.ts'
 import { useWorkspace } from '../../data/session.ts'
 import { formatCount } from '../../texts/format.ts'
@@ -36,7 +37,7 @@ export default function Segments() {
         ...(search !== undefined && { search }),
         ...(before !== undefined && { before }),
       }
-      return client.get('/core-services/v1/segments', { query, signal })
+      return getExactly(client, '/core-services/v1/segments', { query, signal })
     },
     topics: ['audit'],
   })

@@ -12,6 +12,7 @@ import { ConfirmDialog } from '../../components/controls/dialog.tsx'
 import { Page } from '../../components/frame/page.tsx'
 import { ApiError } from '../../data/api-error.ts'
 import type { AnswerOf } from '../../data/contracts.ts'
+import { getExactly, patchExactly } from '../../data/exact.ts'
 import { useDraft } from '../../data/forms/drafts.ts'
 import { useData, useQuery } from '../../data/queries.ts'
 import { useWorkspace } from '../../data/session.ts'
@@ -22,13 +23,15 @@ import { Explanation } from './explanation.tsx'
 import { SegmentForm, toSegmentFields, type SegmentDraft } from './segment-form.tsx'
 import { sentenceOf } from './conditions/sentence.ts'
 
-type Segment = AnswerOf<'GET', '/core-services/v1/segments/:segment_id'>
+const URL = '/core-services/v1/segments/:segment_id'
+
+type Segment = AnswerOf<'GET', typeof URL>
 
 export default function SegmentPage({ segment_id }: { readonly segment_id: string }) {
   const { page } = useWorkspace()
   const segment = useQuery({
     key: ['segment', segment_id],
-    ask: (client, signal) => client.get('/core-services/v1/segments/:segment_id', { path: { segment_id }, signal }),
+    ask: (client, signal) => getExactly(client, URL, { path: { segment_id }, signal }),
     topics: ['audit'],
   })
   if (segment.state === 'filled') return <EditedSegment segment={segment.answer} />
@@ -61,7 +64,7 @@ function useEditedSegment(segment: Segment) {
   const save = async (seenAt: string) => {
     const sent = draft.value
     const body = { ...changedFields(segment, sent), if_updated_at: seenAt }
-    const saved = await client.patch('/core-services/v1/segments/:segment_id', { path, body })
+    const saved = await patchExactly(client, URL, { path, body })
     queries.setQueryData([client.workspace, 'segment', segment_id], saved)
     draft.settle(sent, toEditedDraft(saved))
     toast(segmentsText.saved)
@@ -71,7 +74,7 @@ function useEditedSegment(segment: Segment) {
       await save(draft.value.basis)
     } catch (error) {
       if (!isConflict(error)) throw error
-      setOther(await client.get('/core-services/v1/segments/:segment_id', { path }))
+      setOther(await getExactly(client, URL, { path }))
     }
   }
   const change = (value: SegmentDraft) => draft.change({ ...value, basis: draft.value.basis })
@@ -134,7 +137,7 @@ function DeleteDialog({ segment: { segment_id, name }, onDeleted, onClose }: Del
   const { page } = useWorkspace()
   const { route } = useLocation()
   const remove = async () => {
-    await client.delete('/core-services/v1/segments/:segment_id', { path: { segment_id } })
+    await client.delete(URL, { path: { segment_id } })
     onDeleted()
     toast(segmentsText.deleted)
     route(page('segments'))
@@ -169,7 +172,7 @@ export function toEditedDraft({ name, where, updated_at: basis }: Segment): Edit
   return { name, where: fromCondition(where as unknown as SegmentCondition), basis }
 }
 
-/** A condition that was not touched is not sent: numbers of programs may have more digits than a browser keeps. */
+/** A condition that was not touched is not sent, and stays as it was written. */
 function changedFields(segment: Segment, draft: SegmentDraft) {
   const { name, where } = toSegmentFields(draft)
   const isTouched = JSON.stringify(draft.where) !== JSON.stringify(toEditedDraft(segment).where)

@@ -5,6 +5,7 @@ import type { Fault } from '../../../../src/core/app-error.ts'
 import { toast } from '../../../components/content/toasts.tsx'
 import { useAddress } from '../../../data/address.ts'
 import { ApiError } from '../../../data/api-error.ts'
+import { getExactly, patchExactly } from '../../../data/exact.ts'
 import { keepDraft, typedSince, useDraft, type FormDraft } from '../../../data/forms/drafts.ts'
 import { useData } from '../../../data/queries.ts'
 import { useSession, useWorkspace } from '../../../data/session.ts'
@@ -68,7 +69,7 @@ export function useCampaignDraft({ key, campaign, saved }: Beginning): CampaignD
   const refuse = async (refusal: unknown) => {
     if (campaign && isConflict(refusal)) {
       const { campaign_id } = campaign
-      setOther(await client.get('/core-services/v1/campaigns/:campaign_id', { path: { campaign_id } }))
+      setOther(await getExactly(client, '/core-services/v1/campaigns/:campaign_id', { path: { campaign_id } }))
     } else if (refusal instanceof ApiError && refusal.details.length > 0) setFaults(refusal.details)
     else setError(refusal as Error)
   }
@@ -144,7 +145,10 @@ function useCampaignCalls(campaign: EditedCampaign | undefined, draft: FormDraft
       updated_by: person.email,
       if_updated_at: seenAt,
     }
-    const saved = await client.patch('/core-services/v1/campaigns/:campaign_id', { path: { campaign_id }, body })
+    const saved = await patchExactly(client, '/core-services/v1/campaigns/:campaign_id', {
+      path: { campaign_id },
+      body,
+    })
     show(saved)
     draft.settle(form, fromCampaign(saved))
     toast(isDraft ? campaignEditorText.saved : campaignEditorText.savedStarted)

@@ -1,5 +1,7 @@
 // A value that a condition compares, as the editor holds it. Types are not converted: the text `1` is not the number 1, so people say
-// which one they mean.
+// which one they mean. Numbers keep every digit: many are ids.
+import { isJsonNumber, toJsonNumber } from '../../../../src/core/json/exact-number.ts'
+import { parseJsonText } from '../../../../src/core/json/parse-json.ts'
 import type { SegmentOperator } from '../../../../src/core/segments/condition.ts'
 
 export const VALUE_TYPES = ['text', 'number', 'boolean', 'json'] as const
@@ -27,8 +29,8 @@ function fromList(values: readonly unknown[]): ValueForm {
 }
 
 function typeOf(value: unknown): ValueType {
-  const type = typeof value
-  return type === 'string' ? 'text' : type === 'number' || type === 'boolean' ? type : 'json'
+  if (isJsonNumber(value)) return 'number'
+  return typeof value === 'string' ? 'text' : typeof value === 'boolean' ? 'boolean' : 'json'
 }
 
 /** What is no value of its type is sent as a text, so that the server names it. */
@@ -48,17 +50,25 @@ function toOne(type: ValueType, text: string): unknown {
   switch (type) {
     case 'text':
       return text
-    case 'number': {
-      const number = text.trim() === '' ? Number.NaN : Number(text)
-      return Number.isFinite(number) ? number : text
-    }
+    case 'number':
+      return toNumber(text)
     case 'boolean':
       return text !== 'false'
     case 'json':
       try {
-        return JSON.parse(text) as unknown
+        return JSON_NUMBER.test(text.trim()) ? toNumber(text) : parseJsonText(text)
       } catch {
         return text
       }
   }
+}
+
+/** As JSON writes numbers. */
+const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
+
+function toNumber(text: string): unknown {
+  const written = text.trim()
+  if (JSON_NUMBER.test(written)) return toJsonNumber(written)
+  const number = written === '' ? Number.NaN : Number(written)
+  return Number.isFinite(number) ? number : text
 }
