@@ -18,7 +18,9 @@ export const UNKNOWN_SENDER: Fault = {
 }
 export const NO_LINKS_BASE: Fault = {
   field: 'delivery.sender_id',
-  problem: 'needs a base of links: set PUBLIC_URL, or the tracking_url of the sender',
+  problem:
+    'has no address for the links in messages: set its tracking_url ("Address of links in messages" in the dashboard), ' +
+    'or PUBLIC_URL for the whole server',
 }
 
 /** Every fault; the caller adds those of `pinVariations`. */

@@ -167,7 +167,9 @@ describeEachStore('Start campaign (start_campaign) and Check campaign (check_cam
       fields.map((field) => `delivery.${field}`),
     )
     const problems = (answer.body as ErrorBody).error.details?.map(({ problem }) => problem).join()
-    expect(problems).toMatch(/is not the id of a sender.*needs a base of links/)
+    expect(problems).toMatch(
+      /is not the id of a sender.*has no address for the links in messages: set its tracking_url/,
+    )
     expect(await calls.stateOf(id)).toBe('draft')
   })
 
