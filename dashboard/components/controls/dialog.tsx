@@ -20,8 +20,13 @@ export function Dialog({ title, onClose, isWide = false, children }: DialogProps
   const id = useId()
   useEffect(() => {
     const dialog = element.current
+    const opener = document.activeElement
     dialog?.showModal()
-    return () => dialog?.close()
+    return () => {
+      dialog?.close()
+      // The browser gives the focus back only while the dialog is in the page.
+      if (opener instanceof HTMLElement) opener.focus({ preventScroll: true })
+    }
   }, [])
   const onCancel = (event: Event) => {
     if (event.target !== element.current) return
