@@ -17,7 +17,7 @@ export const sendersText = {
 }
 
 export const senderText = {
-  fresh: 'New sender',
+  fresh: 'Create sender',
   save: 'Save sender',
   saved: 'Sender saved',
   created: 'Sender created',
