@@ -9,11 +9,11 @@ const OPEN: readonly MessageState[] = ['queued', 'sending', 'deferred']
 
 /** Without removed people and control groups, who are sent nothing. */
 export function countMessages(states: Counts): { readonly done: number; readonly open: number; readonly all: number } {
-  const done = sumOf(states, DONE)
-  const open = sumOf(states, OPEN)
+  const done = countIn(states, DONE)
+  const open = countIn(states, OPEN)
   return { done, open, all: done + open }
 }
 
-export function sumOf(states: Counts, which: readonly MessageState[]): number {
+export function countIn(states: Counts, which: readonly MessageState[]): number {
   return which.reduce((sum, state) => sum + (states[state] ?? 0), 0)
 }

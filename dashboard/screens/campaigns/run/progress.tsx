@@ -10,7 +10,7 @@ import type { AnswerOf } from '../../../data/contracts.ts'
 import { useWorkspace } from '../../../data/session.ts'
 import { campaignRunText } from '../../../texts/campaigns/run.ts'
 import { formatCount, formatCounted, formatDecimal, formatShare } from '../../../texts/format.ts'
-import { countMessages, sumOf } from './message-counts.ts'
+import { countMessages, countIn } from './message-counts.ts'
 
 export type ShownRunBody = AnswerOf<'GET', '/core-services/v1/campaigns/:campaign_id/runs'>['data'][number]
 
@@ -127,7 +127,7 @@ function States({ run: { states, audience } }: { readonly run: ShownRunBody }) {
       foot={
         <tr>
           <th scope="row">{campaignRunText.total}</th>
-          <td class="right">{formatCount(sumOf(states, MESSAGE_STATES))}</td>
+          <td class="right">{formatCount(countIn(states, MESSAGE_STATES))}</td>
           <td />
         </tr>
       }
