@@ -61,15 +61,21 @@ interface CountedProps {
 
 /** Says what a number of the report counts, over which days, and as of when. */
 export function Counted({ what, by, children }: CountedProps) {
-  const { zone } = useWorkspace()
-  const { question, processedUntil } = useReport()
   return (
     <Explain what={what}>
       <p>{children}</p>
-      <p>
-        {reportText.ofDay[by]} {reportText.scope(formatDays(question.from, question.to), zone)}, {reportText.asOf}{' '}
-        <Time at={processedUntil} />.
-      </p>
+      <CountedDays by={by} />
     </Explain>
+  )
+}
+
+function CountedDays({ by }: Pick<CountedProps, 'by'>) {
+  const { zone } = useWorkspace()
+  const { question, processedUntil } = useReport()
+  return (
+    <p>
+      {reportText.ofDay[by]} {reportText.scope(formatDays(question.from, question.to), zone)}, {reportText.asOf}{' '}
+      <Time at={processedUntil} />.
+    </p>
   )
 }
