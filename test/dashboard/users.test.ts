@@ -75,6 +75,23 @@ describeInChromium('Users', (browser) => {
     })
   })
 
+  it('do not say that nothing matches while another search is on its way', async () => {
+    await open({}, '?search=nobody+at+all', async (page) => {
+      const nothing = page.getByRole('heading', { name: 'Nothing matches' })
+      await nothing.waitFor()
+      const answered = Promise.withResolvers<void>()
+      await page.route(/users\?search=ada/, async (route) => {
+        await answered.promise
+        await route.continue()
+      })
+      await page.getByLabel('Search').fill('ada@exam')
+      await page.waitForURL(/search=ada/)
+      expect(await page.locator('.previous').filter({ has: nothing }).count()).toBe(1)
+      answered.resolve()
+      await row(page, ID).waitFor()
+    })
+  })
+
   it('have a page each: attributes with every digit, consent, segments, and one line of time', async () => {
     await open({}, own, async (page) => {
       await page.getByText('9007199254740993').waitFor()

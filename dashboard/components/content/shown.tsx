@@ -22,9 +22,10 @@ export function Shown<Answer>({ of: query, empty, lines = 4, children }: ShownPr
     case 'failed':
       return <Failure error={query.error} again={query.again} />
     case 'empty':
-      return <>{empty ?? children(query.answer)}</>
-    case 'filled':
-      return <div class={query.isPrevious ? 'previous' : 'current'}>{children(query.answer)}</div>
+    case 'filled': {
+      const shown = query.state === 'empty' && empty !== undefined ? empty : children(query.answer)
+      return <div class={query.isPrevious ? 'previous' : 'current'}>{shown}</div>
+    }
   }
 }
 
