@@ -9,6 +9,7 @@
 // Memory holds the people of one transaction and the sum of all cells, whose number does not depend on the number of people. Users
 // and events get numbers as if log entries from `FIRST_POSITION` on had created them. The store must not be open elsewhere. A
 // failure in the middle leaves facts without statistics, which `statistics rebuild` would count.
+import { createWorkspace, type NewWorkspace } from '../src/actions/create-workspace.ts'
 import { CellSum } from '../src/core/statistics/cells.ts'
 import { contributions } from '../src/core/statistics/contributions.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
@@ -21,11 +22,13 @@ import { addCampaign, lockCampaigns } from '../src/store/campaigns/campaigns.ts'
 import { addEvents, type StoredEvent } from '../src/store/users/events.ts'
 import { addMemberships } from '../src/store/campaigns/memberships.ts'
 import { addMessageEvents } from '../src/store/campaigns/message-events.ts'
+import { migrate } from '../src/store/migrations.ts'
+import { openDatabase } from '../src/store/open-database.ts'
 import { addCells } from '../src/store/statistics/statistics.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import { addIdentities } from '../src/store/users/user-identities.ts'
 import { saveUsers } from '../src/store/users/users.ts'
-import { CAMPAIGNS, GOALS, makePerson, type MadeEvent, type MadePerson } from './population.ts'
+import { CAMPAIGNS, GOALS, makePerson, TIMEZONE, type MadeEvent, type MadePerson } from './population.ts'
 
 /**
  * People of one transaction, with some ten message events each. With more, V8 would move the garbage of a transaction to the old
@@ -37,6 +40,7 @@ const FIRST_POSITION = 1_000_000
 const ITEMS_PER_ENTRY = 1_000
 /** Before all events of the people. */
 const RECEIVED_AT = Date.parse('2026-04-30T00:00:00Z')
+const LOAD_CACHE_KIB = 64 * 1024
 
 export interface LoadOrder {
   readonly workspaceId: string
@@ -51,6 +55,31 @@ export interface Loaded {
   readonly messageEvents: number
   /** Memberships, message events and goal events. */
   readonly facts: number
+}
+
+/** The workspace of a filled store, and what it holds. */
+export interface FilledStore {
+  readonly workspace: NewWorkspace
+  readonly loaded: Loaded
+}
+
+/** Makes a store in an existing directory with at least so many message events; `more` adds what else a bench needs. */
+export async function fillStore(
+  dataDir: string,
+  messageEvents: number,
+  more: (database: Database, loaded: Loaded) => Promise<void> = async () => {},
+): Promise<FilledStore> {
+  const database = openDatabase({ dataDir, databaseUrl: undefined }, { durable: false, pageCacheKib: LOAD_CACHE_KIB })
+  try {
+    await migrate(database, Date.now())
+    const workspace = await createWorkspace(database, 'bench', { timezone: TIMEZONE }, Date.now())
+    const loaded = await bulkLoad(database, { workspaceId: workspace.id, messageEvents })
+    await more(database, loaded)
+    return { workspace, loaded }
+  } finally {
+    // The last connection to close moves the write-ahead log into the file.
+    await database.close()
+  }
 }
 
 /** Creates the campaigns of the bench in a workspace without campaigns, and people until there are enough message events. */
@@ -178,7 +207,7 @@ async function saveFacts(
 }
 
 /** The number of the user or event with this index. */
-function numberOf(index: number): number {
+export function numberOf(index: number): number {
   const position = FIRST_POSITION + Math.floor(index / ITEMS_PER_ENTRY)
   return position * EVENTS_PER_ENTRY_MAX + (index % ITEMS_PER_ENTRY)
 }

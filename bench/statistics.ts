@@ -5,14 +5,11 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
-import { createWorkspace } from '../src/actions/create-workspace.ts'
-import { migrate } from '../src/store/migrations.ts'
-import { openDatabase, statePathOf } from '../src/store/open-database.ts'
+import { statePathOf } from '../src/store/open-database.ts'
 import type { AskedServer, AskPlan, AskResult } from './ask-statistics.ts'
-import { bulkLoad, type Loaded } from './bulk-load.ts'
+import { fillStore, type Loaded } from './bulk-load.ts'
 import { countDistinct } from './count-distinct.ts'
 import { median, printGoals, type Goal } from './results.ts'
-import { TIMEZONE } from './population.ts'
 import {
   readMemoryMib,
   readStolenMs,
@@ -42,7 +39,6 @@ const FEW_CONNECTIONS = 4
  * machine changes from one to the next.
  */
 const SENDS = 5
-const LOAD_CACHE_KIB = 64 * 1024
 /** The goals of the bench: the growth of latencies from the smallest to the largest store, and the longest latency. */
 const GROWTH_MAX = 1.5
 const P99_MS_MAX = 20
@@ -128,22 +124,10 @@ async function measureAll(stores: readonly LoadedStore[]): Promise<Measured[]> {
 async function load(dataDir: string, size: number, port: string): Promise<LoadedStore> {
   say(`loading ${size.toLocaleString('en')} message events`)
   const startedAt = performance.now()
-  const { headers, loaded } = await fill(dataDir, size)
+  const { workspace, loaded } = await fillStore(dataDir, size)
+  const headers = reportHeaders(workspace)
   const loadSeconds = secondsSince(startedAt)
   return { dataDir, headers, loaded, loadSeconds, file: measureFile(statePathOf({ dataDir })), port }
-}
-
-async function fill(dataDir: string, messageEvents: number) {
-  const database = openDatabase({ dataDir, databaseUrl: undefined }, { durable: false, pageCacheKib: LOAD_CACHE_KIB })
-  try {
-    await migrate(database, Date.now())
-    const workspace = await createWorkspace(database, WORKSPACE_ID, { timezone: TIMEZONE }, Date.now())
-    const loaded = await bulkLoad(database, { workspaceId: WORKSPACE_ID, messageEvents })
-    return { headers: reportHeaders(workspace), loaded }
-  } finally {
-    // The last connection to close moves the write-ahead log into the file.
-    await database.close()
-  }
 }
 
 function measureFile(path: string): LoadedStore['file'] {
