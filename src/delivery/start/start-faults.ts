@@ -19,7 +19,7 @@ export const UNKNOWN_SENDER: Fault = {
 export const NO_LINKS_BASE: Fault = {
   field: 'delivery.sender_id',
   problem:
-    'has no address for the links in messages: set its tracking_url ("Address of links in messages" in the dashboard), ' +
+    'has no address for the links in messages: set its tracking_url ("Base URL of links in messages" in the dashboard), ' +
     'or PUBLIC_URL for the whole server',
 }
 
