@@ -319,7 +319,7 @@ describeInChromium('Campaigns in the dashboard', (browser) => {
       async (page) => {
         await page.route(/\/assets\/draw-chart-.*\.js$/, (route) => route.fulfill({ status: 404, body: '' }))
         await page.goto(`/dashboard/main/campaigns/${reported}`)
-        const notice = page.getByRole('alert').filter({ hasText: 'There is a newer version of Tidings' })
+        const notice = page.getByRole('alert').filter({ hasText: 'A newer version of Tidings is available' })
         await notice.getByRole('button', { name: 'Reload' }).waitFor()
         await expectNoAxeViolations(page)
         await page.getByRole('button', { name: 'Show as table' }).click()
@@ -373,6 +373,7 @@ describeInChromium('Campaigns in the dashboard', (browser) => {
   it('say on the page of the run that another program sends them', async () => {
     await visit(`campaigns/${reported}/run`, async (page) => {
       await page.getByText('Not sent by Tidings').waitFor()
+      expect(await page.getByRole('status', { name: 'Loading' }).count()).toBe(0)
     })
   })
 

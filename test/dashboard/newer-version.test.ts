@@ -58,7 +58,7 @@ describeInChromium('A page that is older than the server', (browser) => {
       await enterAs(page, owner)
       await removeScripts(page, CODE_EDITOR)
       await page.goto('/dashboard/main/templates/new')
-      const notice = page.getByRole('alert').filter({ hasText: 'There is a newer version of Tidings' })
+      const notice = page.getByRole('alert').filter({ hasText: 'A newer version of Tidings is available' })
       await notice.getByText('What you typed stays in this tab.').waitFor()
       await page.getByLabel('Subject').fill('Typed before the reload')
       await expectNoAxeViolations(page)

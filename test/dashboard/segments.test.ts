@@ -68,7 +68,7 @@ describeInChromium('Segments', (browser) => {
       await page.getByLabel('Value', { exact: true }).fill('AT')
       created.release()
       await page.getByRole('heading', { name: 'Slow' }).waitFor()
-      expect(await page.getByLabel('Value', { exact: true }).inputValue()).toBe('AT')
+      await expect.poll(() => page.getByLabel('Value', { exact: true }).inputValue()).toBe('AT')
       const id = page.url().split('/').at(-1) ?? ''
       expect(await fetchSegment(id)).toMatchObject({ where: GERMANS })
       const saved = await holdRequest(page, 'PATCH', `/segments/${id}`)
@@ -158,7 +158,7 @@ describeInChromium('Segments', (browser) => {
     const id = await calls.make(parseJsonText(made))
     await open('', (page) => page.getByText(`order is one of ${long.join(', ')}`).waitFor())
     await open(`/${id}`, async (page) => {
-      const [list, one] = [page.getByLabel('Values, one in each line'), page.getByLabel('Value', { exact: true })]
+      const [list, one] = [page.getByLabel('Values, one per line'), page.getByLabel('Value', { exact: true })]
       await expect.poll(() => list.inputValue()).toBe(long.join('\n'))
       await one.fill('9007199254740995')
       await page.reload()

@@ -139,7 +139,7 @@ describeInChromium('Settings in the dashboard', (browser) => {
       const other = await page.context().newPage()
       await page.goto(address)
       await other.goto(address)
-      await page.getByLabel('Days that events are kept').fill('30')
+      await page.getByLabel('Event retention, in days').fill('30')
       await other.getByLabel('Name', { exact: true }).fill('Theirs')
       await other.getByRole('button', { name: 'Save settings' }).click()
       await expect.poll(() => page.getByLabel('Name', { exact: true }).inputValue()).toBe('Theirs')

@@ -18,19 +18,22 @@ export interface FormDraft<Value> {
 
 /** `key`: tells this form from all others, such as the address of what it edits. `saved`: what the server has, or an empty form. */
 export function useDraft<Value extends object>(key: string, saved: Value): FormDraft<Value> {
-  const [kept, keep] = useState(() => read(key) as Value | undefined)
+  // Of the form's own page: what is written after it has led elsewhere must not count for the next one.
+  const [path] = useState(location.pathname)
+  const name = nameOf(path, key)
+  const [kept, keep] = useState(() => read(name) as Value | undefined)
   const value = kept ?? saved
   const latest = useRef(value)
   latest.current = value
   const isChanged = kept !== undefined && JSON.stringify(kept) !== JSON.stringify(saved)
   useEffect(() => {
     const text = isChanged ? JSON.stringify(kept) : undefined
-    inStorage((storage) => write(storage, key, text))
-  }, [key, kept, isChanged])
+    inStorage((storage) => write(storage, name, text))
+  }, [name, kept, isChanged])
   useEffect(() => (isChanged ? askBeforeLeaving() : undefined), [isChanged])
   const forget = () => {
     // At once: a page that goes elsewhere now is not drawn again.
-    inStorage((storage) => write(storage, key, undefined))
+    inStorage((storage) => write(storage, name, undefined))
     keep(undefined)
   }
   const change = (typed: Value) => {
@@ -54,22 +57,22 @@ export function typedSince<Value extends object>(sent: Value, typed: Value): Par
 
 /** Keeps what is typed for a form of another page, which begins with it. */
 export function keepDraft(path: string, key: string, value: object): void {
-  inStorage((storage) => storage.setItem(nameOf(key, path), JSON.stringify(value)))
+  inStorage((storage) => write(storage, nameOf(path, key), JSON.stringify(value)))
 }
 
 /** Throws away what was typed into a form of another page. */
 export function forgetDraft(path: string, key: string): void {
-  inStorage((storage) => storage.removeItem(nameOf(key, path)))
+  inStorage((storage) => write(storage, nameOf(path, key), undefined))
 }
 
-function read(key: string): unknown {
-  const text = inStorage((storage) => storage.getItem(nameOf(key)))
+function read(name: string): unknown {
+  const text = inStorage((storage) => storage.getItem(name))
   return text === null || text === undefined ? undefined : parseJsonText(text)
 }
 
-function write(storage: Storage, key: string, text: string | undefined): void {
-  if (text === undefined) storage.removeItem(nameOf(key))
-  else storage.setItem(nameOf(key), text)
+function write(storage: Storage, name: string, text: string | undefined): void {
+  if (text === undefined) storage.removeItem(name)
+  else storage.setItem(name, text)
 }
 
 /** Browsers may forbid the storage, and it may be full. Then drafts last as long as the page does. */
@@ -81,7 +84,7 @@ function inStorage<Answer>(use: (storage: Storage) => Answer): Answer | undefine
   }
 }
 
-function nameOf(key: string, path = location.pathname): string {
+function nameOf(path: string, key: string): string {
   return `draft ${path} ${key}`
 }
 

@@ -26,7 +26,7 @@ import { formText } from '../../texts/form.ts'
 import { formatDay } from '../../texts/format.ts'
 import { frameText } from '../../texts/frame.ts'
 import { couponAlerts, CouponsLeft, CouponStatus, isShort, type ListedCoupons } from './coupon-status.tsx'
-import { listEditKey, ListFields, toListBody, type ListValues } from './list-form.tsx'
+import { listEditKey, ListFields, toListBody, toListValues, type ListValues } from './list-form.tsx'
 
 const FILTERS = ['search', 'status', 'before'] as const
 type Query = NonNullable<AskedOf<'GET', '/v1/coupon-list'>['query']>
@@ -149,7 +149,8 @@ function NewList({ onClose }: { readonly onClose: () => void }) {
     // The label of a list never changes.
     const { label: _label, ...typed } = typedSince(value, latest()) ?? {}
     const hasMore = Object.keys(typed).length > 0
-    if (hasMore) keepDraft(page('coupons', made._id), listEditKey(made._id), { seen: made.updated_at, changes: typed })
+    if (hasMore)
+      keepDraft(page('coupons', made._id), listEditKey(made._id), { changes: typed, before: toListValues(made) })
     forget()
     toast(hasMore ? couponFormText.createdWithMore : couponFormText.created)
     route(page('coupons', made._id))

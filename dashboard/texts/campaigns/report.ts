@@ -87,6 +87,7 @@ export const reportText = {
   numbers: 'Numbers',
   percent: 'Percent',
   notReported: 'not reported',
+  estimated: 'estimated',
   moreMeasures: 'More numbers',
 
   overTime: 'Over time',

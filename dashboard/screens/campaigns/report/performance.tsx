@@ -95,6 +95,7 @@ function Tile({ count, rate, isPercent }: TileProps) {
       <span class={isWord ? 'tile-value word' : 'tile-value'}>{isPercent ? formatPercent(stats[rate]) : counted}</span>
       <span class="note">
         {isPercent ? counted : formatPercent(stats[rate])} {measureTitle(beneath).toLowerCase()}
+        {isUnreported && `, ${reportText.estimated}`}
       </span>
     </div>
   )

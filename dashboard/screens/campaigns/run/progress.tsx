@@ -128,7 +128,6 @@ function States({ run: { states, audience } }: { readonly run: ShownRunBody }) {
         <tr>
           <th scope="row">{campaignRunText.total}</th>
           <td class="right">{formatCount(countIn(states, MESSAGE_STATES))}</td>
-          <td />
         </tr>
       }
     />
