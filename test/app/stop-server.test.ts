@@ -258,12 +258,17 @@ describeOnPostgres('A process behind a balancer', () => {
 
   it('does not wait for a balancer if nothing has checked its readiness', { timeout: 60_000 }, async () => {
     const [alone, watched] = await Promise.all([startServer('postgres'), startServer('postgres')])
-    // Both do the same work before they stop.
     for (const server of [alone, watched]) expect((await trackingOf(server).events(event)).status).toBe(200)
     expect((await fetch(`${watched.url}/readyz`)).status).toBe(200)
-    const stopped: TestServer[] = []
-    await Promise.all([alone, watched].map((server) => server.stop().then(() => stopped.push(server))))
-    expect(stopped).toEqual([alone, watched])
+    const stopping = [alone, watched].map((server) => server.stop())
+    const answers = ({ url }: TestServer) =>
+      ask(url, 'GET', '/healthz').then(
+        () => true,
+        () => false,
+      )
+    await until('one takes no connections any more', async () => !(await answers(alone)))
+    expect(await answers(watched)).toBe(true)
+    await Promise.all(stopping)
   })
 })
 

@@ -353,7 +353,7 @@ describeEachStore('Create and update email templates (create_template, update_te
       const refused = await update(id, { if_version: 1 })
       expectRefusal(refused, 409, 'conflict', ['if_version'])
       const details = [{ field: 'if_version', problem: 'must be 2, the current version' }]
-      const message = expect.stringMatching(/version 2 by cleo, made at /) as string
+      const message = expect.stringMatching(/version 2 by cleo, saved at /) as string
       expect(refused.body).toMatchObject({ error: { message, details } })
       expect(await templates.latest(id)).toMatchObject({ version: 2, updated_by: 'cleo' })
     })
