@@ -1,4 +1,4 @@
-// How the suites run: real processes and stores, three files more at a time than there are processors, because some of it waits.
+// How the suites run: real processes and stores, two files more at a time than there are processors, because some of it waits.
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -124,7 +124,7 @@ export default defineConfig({
       { extends: true, test: { name: 'no-fast-path', include: WITHOUT_FAST_PATH, env: { TEST_FAST_PATH: 'off' } } },
     ],
     pool: 'forks',
-    maxWorkers: availableParallelism() + 3,
+    maxWorkers: availableParallelism() + 2,
     // Files follow each other in one process, which has loaded what they need: loading is an eighth of the work of the shorter ones.
     isolate: false,
     globalSetup: ['postgres-server', 'migrated-stores', 'built-program'].map((name) =>
