@@ -59,7 +59,8 @@ export const senderText = {
   return_path_domain: 'Domain that bounces go to',
   return_path_domainHint: 'If empty, bounces go to the sender’s address.',
   tracking_url: 'Base URL of links in messages',
-  tracking_urlHint: 'Where recipients reach this server. If empty, the PUBLIC_URL it was started with.',
+  tracking_urlHint:
+    'Where recipients reach this server. If empty, its PUBLIC_URL. Without either, campaigns cannot start.',
   per_second: 'Messages per second',
   per_day: 'Messages per UTC day',
   connections: 'Concurrent connections',
