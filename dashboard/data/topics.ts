@@ -17,7 +17,6 @@ const MEMBERS = {
   events: 'newest_event',
   audit: 'newest_audit',
   parked: 'parked',
-  settings: 'newest_audit',
   statistics: 'statistics_revision',
   messages: 'messages_revision',
 } as const satisfies Readonly<Record<string, keyof LiveDocument>>

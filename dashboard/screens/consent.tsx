@@ -30,7 +30,7 @@ export default function Consent() {
         query: { ...(after !== undefined && { after }) },
         signal,
       }),
-    topics: ['settings', 'audit'],
+    topics: ['audit'],
   })
   const add = may('categories.write') && (
     <Button kind="main" icon="plus" onClick={() => setOpened({ kind: 'add' })}>

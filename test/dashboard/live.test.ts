@@ -173,7 +173,7 @@ const changes: [change: Partial<LiveDocument>, topics: string[]][] = [
   [{ lag_seconds: 3, events_per_minute: 7, processed_until: '2026-01-01T00:00:00.000Z' }, []],
   [{ newest_event: 2 }, ['events']],
   [{ parked: 1 }, ['parked']],
-  [{ messages_revision: 2, statistics_revision: 2, newest_audit: 2 }, ['audit', 'settings', 'statistics', 'messages']],
+  [{ messages_revision: 2, statistics_revision: 2, newest_audit: 2 }, ['audit', 'statistics', 'messages']],
 ]
 it.each(changes)('The change %j is one of the topics %j', (change, topics) => {
   expect([...changedTopics(QUIET, { ...QUIET, ...change })]).toEqual(topics)

@@ -43,7 +43,7 @@ export default function Campaigns() {
       const query = { ...filter, ...(search !== undefined && { search }), ...(before !== undefined && { before }) }
       return client.get('/core-services/v1/campaigns', { query: { ...query, limit: PER_PAGE }, signal })
     },
-    topics: ['settings', 'messages'],
+    topics: ['audit', 'messages'],
   })
   const create = may('campaigns.write') && (
     <LinkButton kind="main" icon="plus" href={page('campaigns', 'new')}>

@@ -34,7 +34,7 @@ export default function CampaignReport({ campaign_id }: ReportProps) {
     key: ['campaign', campaign_id],
     ask: (client, signal) =>
       getExactly(client, '/core-services/v1/campaigns/:campaign_id', { path: { campaign_id }, signal }),
-    topics: ['settings', 'messages'],
+    topics: ['audit', 'messages'],
   })
   const parent = { href: page('campaigns'), title: reportText.parent }
   if (campaign.state !== 'filled') {

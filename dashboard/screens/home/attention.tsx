@@ -30,7 +30,7 @@ export function Attention() {
   const attention = useQuery({
     key: ['attention'],
     ask: (client, signal) => client.get('/v1/workspaces/:Workspace_ID/attention', { signal }),
-    topics: ['messages', 'parked', 'settings', 'events'],
+    topics: ['messages', 'parked', 'audit', 'events'],
   })
   const empty = (
     <Empty icon="circle-check" title={homeText.nothingNeeds}>

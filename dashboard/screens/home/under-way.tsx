@@ -23,7 +23,7 @@ export function UnderWay() {
     key: ['campaigns under way'],
     ask: (client, signal) =>
       client.get('/core-services/v1/campaigns', { query: { state: STATES.join(','), limit: LISTED_MAX }, signal }),
-    topics: ['messages', 'settings'],
+    topics: ['messages', 'audit'],
   })
   const all = pageIfAllowed('campaigns')
   const empty = (

@@ -22,7 +22,7 @@ export default function Apis() {
   const keys = useQuery({
     key: ['keys'],
     ask: (client, signal) => client.get('/v1/workspaces/:Workspace_ID/keys', { signal }),
-    topics: ['settings', 'audit'],
+    topics: ['audit'],
   })
   return (
     <SettingsPage title={apisText.title} lead={apisText.lead}>

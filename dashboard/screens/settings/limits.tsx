@@ -23,7 +23,7 @@ export default function Limits() {
   const limits = useQuery({
     key: ['limits'],
     ask: (client, signal) => client.get('/v1/workspaces/:Workspace_ID/limits', { signal }),
-    topics: ['settings'],
+    topics: ['audit'],
   })
   const refresh = useRefresh()
   const fetchAgain = useRef(refresh)

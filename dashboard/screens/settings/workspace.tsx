@@ -24,7 +24,7 @@ export default function WorkspaceSettings() {
   const workspace = useQuery({
     key: ['workspace'],
     ask: (client, signal) => client.get('/v1/workspaces/:Workspace_ID', { signal }),
-    topics: ['settings', 'audit'],
+    topics: ['audit'],
   })
   return (
     <SettingsPage title={workspaceText.title} lead={workspaceText.lead(id)}>

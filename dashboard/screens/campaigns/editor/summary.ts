@@ -100,7 +100,7 @@ export function useSenders() {
   const senders = useQuery({
     key: ['senders'],
     ask: (client, signal) => client.get('/core-services/v1/senders', { signal }),
-    topics: ['settings', 'audit'],
+    topics: ['audit'],
   })
   return answerOf(senders)?.data ?? []
 }

@@ -39,7 +39,7 @@ export function useCategoryChoices(): readonly string[] {
   const list = useQuery({
     key: ['categories', 'choices'],
     ask: (client, signal) => client.get('/v1/workspaces/:Workspace_ID/categories', { signal }),
-    topics: ['settings'],
+    topics: ['audit'],
   })
   return (answerOf(list)?.data ?? []).map(({ name }) => name)
 }

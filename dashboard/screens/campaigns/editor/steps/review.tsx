@@ -45,7 +45,7 @@ function SavedReview({ campaign, draft }: StepProps & { readonly campaign: Edite
   const [isStarting, setStarting] = useState(false)
   const { campaign_id, updated_at: version } = campaign
   const path = { campaign_id }
-  const topics = ['audit', 'settings', 'messages'] as const
+  const topics = ['audit', 'messages'] as const
   const check = useQuery({
     key: ['check', campaign_id, version],
     ask: (client, signal) => client.post('/core-services/v1/campaigns/:campaign_id/check', { path, signal }),
