@@ -26,6 +26,8 @@ import { describeEachStore } from '../../support/stores.ts'
 
 const REPORTS = { tile: 'reports' } as const
 const HOUR_MS = 3_600_000
+/** Messages a second. */
+const RATE = 10
 /** Longer than claimed messages wait for a connection. */
 const SLOW_REPLY_MS = 2_500
 
@@ -144,7 +146,9 @@ describeEachStore('the pace of a campaign', (kind) => {
   it.concurrent('keeps its rate over a pause and a resume', async () => {
     const server = await bench.makeWorkspace()
     await addPeople(server, peopleOf(40, 'rate.example'))
-    const campaign = await startMailing(server, bench.sink, { sender: { limits: { per_second: 10 } } })
+    const campaign = await startMailing(server, bench.sink, {
+      sender: { limits: { connections: 1, per_second: RATE } },
+    })
     await untilRun(server, campaign, 'some were sent', ({ states }) => (states['sent'] ?? 0) > 5)
     await changeMailing(server, campaign, 'pause')
     await changeMailing(server, campaign, 'resume')
@@ -152,9 +156,10 @@ describeEachStore('the pace of a campaign', (kind) => {
     const own = bench.sink.mails.list().filter(({ to }) => to[0]?.endsWith('@rate.example'))
     const times = own.map(({ at }) => at)
     expect(times).toHaveLength(40)
-    expect(Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length))).toBeLessThan(
-      11,
-    )
+    // The sink takes a message some time after it began, but on one connection before the next begins. So of the messages that it
+    // takes within a second, all but the first began within that second.
+    const within = (from: number) => times.filter((at) => at >= from && at < from + 1_000).length
+    expect(Math.max(...times.map(within))).toBeLessThanOrEqual(RATE + 1)
   })
 
   it.concurrent('stops claiming at a pause, and goes on at a resume', async () => {
