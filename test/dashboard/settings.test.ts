@@ -7,6 +7,7 @@ import { signInAs, type SignedInPerson } from '../support/accounts/sign-in-as.ts
 import { expectNoAxeViolations } from '../support/browser/accessibility.ts'
 import { describeInChromium } from '../support/browser/chromium.ts'
 import { enterAs } from '../support/browser/enter-as.ts'
+import { holdRequest } from '../support/browser/hold-request.ts'
 import { WIDTHS, withPage } from '../support/browser/open-page.ts'
 import { readText } from '../support/browser/read-text.ts'
 import { SENDER, SENDERS_PATH, type SenderBody } from '../support/calls/sender-calls.ts'
@@ -146,6 +147,30 @@ describeInChromium('Settings in the dashboard', (browser) => {
       await page.getByRole('button', { name: 'Save settings' }).click()
       await page.getByText('Settings saved').waitFor()
       expect(await settingsOf(made)).toMatchObject({ name: 'Theirs', 'retention_days.events': 30 })
+    })
+  })
+
+  it('keep what somebody types while the settings are saved', async () => {
+    const made = await server.makeWorkspace({ name: 'Before' })
+    await withPage(browser(), { url: server.url }, async (page) => {
+      await enterAs(page, owner)
+      await page.goto(`/dashboard/${made.id}/settings/workspace`)
+      const name = page.getByLabel('Name', { exact: true })
+      const days = page.getByLabel('Event retention, in days')
+      await name.fill('First')
+      await days.fill('30')
+      const held = await holdRequest(page, 'PATCH', `/v1/workspaces/${made.id}`)
+      await page.getByRole('button', { name: 'Save settings' }).click()
+      await held.sent
+      // What was there before, which the form would otherwise not tell from what it saves.
+      await name.fill('Before')
+      held.release()
+      await page.getByText('Settings saved').waitFor()
+      expect(await settingsOf(made)).toMatchObject({ name: 'First', 'retention_days.events': 30 })
+      expect([await name.inputValue(), await days.inputValue()]).toEqual(['Before', '30'])
+      await page.getByRole('button', { name: 'Save settings' }).click()
+      await expect.poll(() => settingsOf(made)).toMatchObject({ name: 'Before', 'retention_days.events': 30 })
+      await page.getByRole('button', { name: 'Discard changes' }).waitFor({ state: 'detached' })
     })
   })
 

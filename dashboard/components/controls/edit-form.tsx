@@ -39,6 +39,7 @@ export function EditForm<Values extends object>({
   children,
 }: EditFormProps<Values>) {
   const send = async () => {
+    const sent = edit.changes
     try {
       await save()
     } catch (error) {
@@ -46,7 +47,7 @@ export function EditForm<Values extends object>({
       throw error
     }
     await refresh()
-    edit.forget()
+    edit.settle(sent)
     onSaved?.()
     toast(done)
   }

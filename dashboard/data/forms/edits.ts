@@ -1,6 +1,6 @@
 // What somebody changes of something that is stored, while others may change it too. Only the changed members are kept: all others show
 // what is stored, also after somebody else has changed it.
-import { useDraft } from './drafts.ts'
+import { typedSince, useDraft } from './drafts.ts'
 
 /** Tells one state of what is stored from another: `revision` or `updated_at`. */
 type Version = string | number
@@ -24,7 +24,9 @@ export interface Edit<Values> {
   readonly conflicts: readonly (keyof Values & string)[]
   /** The changes count for the version that is stored now. */
   readonly keepMine: () => void
-  /** After saving, or to throw the changes away. */
+  /** The server has saved `sent`. What was typed while it did stays typed. */
+  readonly settle: (sent: Partial<Values>) => void
+  /** To throw the changes away. */
   readonly forget: () => void
 }
 
@@ -32,13 +34,17 @@ export interface Edit<Values> {
 export function useEdit<Values extends object>(key: string, stored: Values, version: Version): Edit<Values> {
   const draft = useDraft<Kept<Values>>(key, { changes: {}, before: {} })
   const { changes, before } = draft.value
-  const names = (Object.keys(changes) as (keyof Values & string)[]).filter((name) =>
-    isOther(changes[name], stored[name]),
-  )
+  const names = namesOf(changes).filter((name) => isOther(changes[name], stored[name]))
   const keep = (all: Partial<Values>, beforeOf: (name: keyof Values & string) => unknown) => {
-    const different = (Object.keys(all) as (keyof Values & string)[]).filter((name) => isOther(all[name], stored[name]))
+    const different = namesOf(all).filter((name) => isOther(all[name], stored[name]))
     if (different.length === 0) draft.forget()
     else draft.change({ changes: pick(different, (name) => all[name]), before: pick(different, beforeOf) })
+  }
+  const settle = (sent: Partial<Values>) => {
+    const saved = { ...stored, ...sent }
+    const more = typedSince(saved, { ...stored, ...draft.latest().changes })
+    if (more) draft.change({ changes: more, before: pick(namesOf(more), (name) => saved[name]) })
+    else draft.forget()
   }
   return {
     values: { ...stored, ...changes },
@@ -49,8 +55,13 @@ export function useEdit<Values extends object>(key: string, stored: Values, vers
     conflicts: names.filter((name) => isOther(before[name], stored[name])),
     change: (more) => keep({ ...changes, ...more }, (name) => (names.includes(name) ? before[name] : stored[name])),
     keepMine: () => keep(changes, (name) => stored[name]),
+    settle,
     forget: draft.forget,
   }
+}
+
+function namesOf<Values extends object>(some: Partial<Values>): (keyof Values & string)[] {
+  return Object.keys(some) as (keyof Values & string)[]
 }
 
 function pick<Values>(

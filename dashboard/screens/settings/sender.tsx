@@ -9,7 +9,7 @@ import { ConfirmDialog } from '../../components/controls/dialog.tsx'
 import { EditForm } from '../../components/controls/edit-form.tsx'
 import { Form } from '../../components/controls/form.tsx'
 import { SettingsPage } from '../../components/frame/settings-page.tsx'
-import { useDraft } from '../../data/forms/drafts.ts'
+import { typedSince, useDraft } from '../../data/forms/drafts.ts'
 import { useEdit } from '../../data/forms/edits.ts'
 import { useData, useQuery, useRefresh } from '../../data/queries.ts'
 import { useRepeatKey } from '../../data/forms/repeat-keys.ts'
@@ -114,7 +114,7 @@ function EditSender({ sender }: { readonly sender: ListedSender }) {
       submit={senderText.save}
       done={senderText.saved}
       hasMore={secrets.password !== '' || secrets.private_key !== ''}
-      onSaved={() => setSecrets(NO_SECRETS)}
+      onSaved={() => setSecrets((typed) => ({ ...NO_SECRETS, ...typedSince(secrets, typed) }))}
     >
       <fieldset class="sections" disabled={!may('senders.write')}>
         <SenderFields
