@@ -64,7 +64,6 @@ export const conditionText = {
   between: { all: 'and', any: 'or', none: 'nor' },
   add: 'Add condition',
   addGroup: 'Add group',
-  addGroupHint: 'A group combines its own conditions, such as “Berlin or Hamburg” within “all”.',
   remove: (sentence: string) => `Remove condition: ${sentence}`,
   removeGroup: 'Remove group',
   group: 'Group of conditions',

@@ -42,7 +42,6 @@ export const campaignEditorText = {
   audienceTitle: 'Who gets it',
   audienceLead: 'Everyone in at least one of these segments.',
   include: 'Send to',
-  addSegment: 'Add a segment',
   addAnother: 'Add another segment',
   newSegment: 'Create a new segment',
   noSegments: 'No segments yet. Create the first one to choose who gets the campaign.',
@@ -141,7 +140,6 @@ export const campaignEditorText = {
   fine: 'No problems found. Check who gets it and what they get, then start it at the end of this page.',
   summary: 'The campaign',
   change: 'Change',
-  changeStep: (step: string) => `Change ${step}`,
   start: 'Start campaign',
   schedule: 'Schedule campaign',
   startLead: (people: string) => `It is sent to ${people} now. Sent messages cannot be recalled.`,
@@ -196,7 +194,6 @@ export const campaignEditorText = {
   fromLine: 'From',
   wouldSend: (id: string) => `${id} would get this message.`,
   wouldNotSend: (id: string) => `${id} would not get it:`,
-  notInAudience: 'not in the audience',
   previewReasons: {
     not_in_audience: 'not in the audience',
     campaign_control: 'in the campaign’s control group',

@@ -88,7 +88,6 @@ export const reportText = {
   percent: 'Percent',
   notReported: 'not reported',
   estimated: 'estimated',
-  moreMeasures: 'More numbers',
 
   overTime: 'Over time',
   overTimeLead: {

@@ -9,7 +9,6 @@ export const consentText = {
   proofsHint:
     'Every decision of every user: when, how, from which address, before and after. One JSON object per line.',
   proofsTitle: 'Proofs of consent',
-  preparing: 'The server collects the proofs…',
   none: 'No categories yet',
   noneLead:
     'A category is a kind of email that people can switch on or off, such as “Offers”. Without categories, people can only opt in to or out of everything.',
@@ -21,7 +20,6 @@ export const consentText = {
   labels: 'Labels by language',
   labelsLead: 'One for each language of your recipients. Without a label in their language, they see the name.',
   language: 'Language',
-  languageHint: 'Such as de or pt-BR.',
   text: 'Label',
   addLanguage: 'Add language',
   removeLanguage: (language: string) => `Remove language ${language}`,
