@@ -73,6 +73,8 @@ export interface ServeOptions extends StartOptions {
   readonly fetchText?: FetchText
   /** Replaces some of `HTTP_LIMITS`, for tests. */
   readonly httpLimits?: Partial<HttpLimits>
+  /** How long requests that name an unknown user wait for the pipeline, for tests. */
+  readonly appliedWaitMs?: number | undefined
 }
 
 export interface RunningServer {
@@ -256,7 +258,7 @@ async function openParts(
     signInDelays: new SignInDelays(),
     eventRates: new EventRates({ database, clock }),
     freshness: new Freshness({ database, log, logReader, clock: datingClock }),
-    appliedEntries: new AppliedEntries({ database, logReader }),
+    appliedEntries: new AppliedEntries({ database, logReader, waitMsMax: options.appliedWaitMs }),
     responseCache: new ResponseCache(),
     uploadSlots: new Slots(UPLOAD_SLOTS),
     importSlots: new Slots(IMPORT_SLOTS),

@@ -18,15 +18,19 @@ const RETRY_AFTER_SECONDS = 1
 interface AppliedEntriesSources {
   readonly database: Store
   readonly logReader: LogReader
+  /** Default: `APPLIED_WAIT_MS_MAX`. */
+  readonly waitMsMax?: number | undefined
 }
 
 export class AppliedEntries {
   readonly #logReader: LogReader
+  readonly #waitMsMax: number
   /** Tells for each position whether all entries up to it are applied. */
   readonly #looks: Batcher<number, boolean>
 
-  constructor({ database, logReader }: AppliedEntriesSources) {
+  constructor({ database, logReader, waitMsMax = APPLIED_WAIT_MS_MAX }: AppliedEntriesSources) {
     this.#logReader = logReader
+    this.#waitMsMax = waitMsMax
     this.#looks = new Batcher({
       itemsMax: WAITING_PER_LOOK_MAX,
       async call(positions) {
@@ -38,10 +42,10 @@ export class AppliedEntries {
 
   /**
    * Resolves when every entry acknowledged before the call is applied, on whichever process it was accepted. Rejects with AppError
-   * `unavailable` after `APPLIED_WAIT_MS_MAX`, and when the log cannot be read.
+   * `unavailable` after `waitMsMax`, and when the log cannot be read.
    */
   async wait(): Promise<void> {
-    const giveUpAt = performance.now() + APPLIED_WAIT_MS_MAX
+    const giveUpAt = performance.now() + this.#waitMsMax
     const position = await this.#logReader.lastPosition()
     while (!(await this.#looks.add(position))) {
       if (performance.now() >= giveUpAt) throw notYetApplied()

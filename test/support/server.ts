@@ -69,6 +69,9 @@ export interface StartOptions extends Partial<
   readonly at?: DatabaseLocation & { readonly workspace?: TestWorkspace }
 }
 
+/** Suites that share two processors may keep each other's pipelines waiting for seconds. */
+const APPLIED_WAIT_MS = 60_000
+
 /** Of the workspace of each server. On a slow machine, tests that wait for the pipeline would use up the default. */
 export const LIMITS_OF_TESTS: WorkspaceSettings['limits'] = {
   ...LIMIT_DEFAULTS,
@@ -96,7 +99,8 @@ export async function startServer(
     ...environment,
   })
   const diagnostics = options.diagnostics ?? pino({ level: 'fatal' })
-  const server = await serve({ ...serveOptions, config, diagnostics, clock: () => now ?? Date.now() })
+  const appliedWaitMs = options.withPipeline === false ? undefined : APPLIED_WAIT_MS
+  const server = await serve({ ...serveOptions, config, diagnostics, appliedWaitMs, clock: () => now ?? Date.now() })
   const { database } = server
   let made = 0
   const makeWorkspace: TestServer['makeWorkspace'] = async (settings = {}, id = `workspace-${++made}`) => {
