@@ -60,10 +60,11 @@ async function track({ started }: ServingProgram, customerId: string): Promise<v
   await until('the event is applied', async () => (await listEvents(started.url, customerId)).length > 0)
 }
 
+/** None while the user is not processed yet. */
 async function listEvents(url: string, customerId: string): Promise<unknown[]> {
   const headers = { authorization: basic('main', keys.data_key) }
   const answer = await fetch(`${url}/v1/event/main?customer_id=${customerId}`, { headers })
-  return ((await answer.json()) as { data: unknown[] }).data
+  return ((await answer.json()) as { data?: unknown[] }).data ?? []
 }
 
 let copies = 0
