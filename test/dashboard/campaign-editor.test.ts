@@ -109,6 +109,18 @@ describeInChromium('Campaigns that people make', (browser) => {
     })
   })
 
+  it('takes the only sender, also when somebody types before it is known', async () => {
+    await open('', async (page) => {
+      const held = await holdRequest(page, 'GET', '/core-services/v1/senders')
+      await page.goto(`${CAMPAIGNS}/new`)
+      await held.sent
+      await page.getByLabel('Campaign name').fill('Typed at once')
+      held.release()
+      await page.getByRole('link', { name: 'Continue: Content' }).click()
+      await expect.poll(() => page.getByLabel('Sender', { exact: true }).inputValue()).toBe(senderId)
+    })
+  })
+
   it('names everything that is missing at once, with the steps that mend it', async () => {
     await open(
       '/new?step=review',

@@ -1,5 +1,5 @@
 // What is typed of a campaign, and how it is saved: created the first time, then changed, unless somebody else has changed it meanwhile.
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import type { Fault } from '../../../../src/core/app-error.ts'
 import { toast } from '../../../components/content/toasts.tsx'
@@ -65,6 +65,12 @@ export function useCampaignDraft({ key, campaign, saved }: Beginning): CampaignD
   const [other, setOther] = useState<EditedCampaign | undefined>(undefined)
   const draft = useDraft(key, saved)
   const { value: form, isChanged } = draft
+  useEffect(() => {
+    // The only sender, which a new campaign begins with, may become known after the first letters were typed.
+    const typed = draft.latest()
+    if (campaign || !isChanged || typed.senderId !== '' || saved.senderId === '') return
+    draft.change({ ...typed, senderId: saved.senderId })
+  })
   const { create, change, show } = useCampaignCalls(campaign, draft)
   const refuse = async (refusal: unknown) => {
     if (campaign && isConflict(refusal)) {
