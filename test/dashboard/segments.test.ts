@@ -87,7 +87,7 @@ describeInChromium('Segments', (browser) => {
   it('counts people while somebody writes the conditions, and creates the segment', async () => {
     await open('', async (page) => {
       await page.getByRole('link', { name: 'Create segment' }).first().click()
-      await page.getByLabel('Name').fill('Ordered twice in Germany')
+      await page.getByLabel('Name', { exact: true }).fill('Ordered twice in Germany')
       await page.getByText('Add a condition to see').waitFor()
       await page.getByRole('button', { name: 'Did something' }).click()
       await page.getByLabel('Name of the event').fill('Order Placed')

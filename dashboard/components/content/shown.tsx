@@ -24,7 +24,11 @@ export function Shown<Answer>({ of: query, empty, lines = 4, children }: ShownPr
     case 'empty':
     case 'filled': {
       const shown = query.state === 'empty' && empty !== undefined ? empty : children(query.answer)
-      return <div class={query.isPrevious ? 'previous' : 'current'}>{shown}</div>
+      return (
+        <div class={query.isPrevious ? 'previous' : 'current'} aria-busy={query.isPrevious}>
+          {shown}
+        </div>
+      )
     }
   }
 }
