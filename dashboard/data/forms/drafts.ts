@@ -25,11 +25,9 @@ export function useDraft<Value extends object>(key: string, saved: Value): FormD
   const value = kept ?? saved
   const latest = useRef(value)
   latest.current = value
-  const isChanged = kept !== undefined && JSON.stringify(kept) !== JSON.stringify(saved)
-  useEffect(() => {
-    const text = isChanged ? JSON.stringify(kept) : undefined
-    inStorage((storage) => write(storage, name, text))
-  }, [name, kept, isChanged])
+  const text = kept && unsavedText(kept, saved)
+  const isChanged = text !== undefined
+  useEffect(() => void inStorage((storage) => write(storage, name, text)), [name, text])
   useEffect(() => (isChanged ? askBeforeLeaving() : undefined), [isChanged])
   const forget = () => {
     // At once: a page that goes elsewhere now is not drawn again.
@@ -38,6 +36,8 @@ export function useDraft<Value extends object>(key: string, saved: Value): FormD
   }
   const change = (typed: Value) => {
     latest.current = typed
+    // At once: the page may be loaded again before it is drawn again.
+    inStorage((storage) => write(storage, name, unsavedText(typed, saved)))
     keep(typed)
   }
   const settle = (sent: Value, stored: Value) => {
@@ -46,6 +46,12 @@ export function useDraft<Value extends object>(key: string, saved: Value): FormD
     else forget()
   }
   return { value, latest: () => latest.current, change, isChanged, settle, forget }
+}
+
+/** What is kept of a form; undefined if it is as saved. */
+function unsavedText(typed: object, saved: object): string | undefined {
+  const text = JSON.stringify(typed)
+  return text === JSON.stringify(saved) ? undefined : text
 }
 
 /** The members that were typed while `sent` was on its way; undefined if none was. */
