@@ -149,6 +149,9 @@ describeInChromium('Campaigns that people make', (browser) => {
     await open(`/${id}/edit?step=review`, async (page) => {
       await page.getByRole('alert').getByText('2 problems to correct').waitFor()
       expect(await page.getByRole('button', { name: 'Schedule campaign' }).isDisabled()).toBe(true)
+      const asked = page.waitForResponse((answer) => answer.url().endsWith('/check'))
+      await page.getByRole('button', { name: 'Check again' }).click()
+      expect((await asked).status()).toBe(200)
       await page.getByRole('alert').getByRole('link', { name: 'Schedule' }).click()
       await page.getByText('As soon as I start it').click()
       await page
@@ -161,6 +164,23 @@ describeInChromium('Campaigns that people make', (browser) => {
       await page.getByRole('link', { name: /Review/ }).click()
       await page.getByText('No problems found').waitFor()
       expect(await page.getByRole('button', { name: 'Start campaign' }).isEnabled()).toBe(true)
+    })
+  })
+
+  it('says before a start that people who lack a value get nothing', async () => {
+    const template = await addTemplate(server, { email_content: '<p>Dear {{ first_name }}</p>', subject: 'News' })
+    const variations = [{ name: 'A', share: 100, external_template_id: template }]
+    const id = await makeDraft({ variations, audience: { include: [{ attribute: 'tier', operator: 'exists' }] } })
+    await open(`/${id}/edit?step=review`, async (page) => {
+      const estimate = page.getByRole('table', { name: 'From the segments to the people who get a message' })
+      await estimate
+        .getByRole('row', { name: /^Would get a message/ })
+        .getByText('At most: anyone')
+        .waitFor()
+      const lacked = page.getByRole('table', { name: 'Values that people lack' }).locator('tbody tr')
+      expect(await lacked.allTextContents()).toEqual(['first_name1'])
+      await page.getByRole('button', { name: 'Start campaign' }).click()
+      await page.getByRole('dialog').getByText('It is sent to at most 3 people now').waitFor()
     })
   })
 

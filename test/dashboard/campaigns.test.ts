@@ -18,6 +18,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const PUBLIC_URL = { PUBLIC_URL: 'http://127.0.0.1:8080' }
 /** More than a page of the list has. */
 const OTHERS = 10
+const FIRST_DAYS = 'First 31 days'
 
 const counts = new Intl.NumberFormat('en-GB')
 const percent = new Intl.NumberFormat('en-GB', {
@@ -267,12 +268,23 @@ describeInChromium('Campaigns in the dashboard', (browser) => {
       expect(await page.getByLabel('Locale', { exact: true }).inputValue()).toBe('de')
       await page.goBack()
       await sent.getByText(counts.format(all.sent), { exact: true }).waitFor()
+      expect(await page.getByLabel('Days').locator('option').allTextContents()).not.toContain(FIRST_DAYS)
       await page.getByLabel('Days').selectOption({ label: 'Custom range' })
       await page.getByLabel('To', { exact: true }).fill('2026-01-31')
       await page.getByText('No numbers for these days').waitFor()
       expect(await page.getByLabel('From', { exact: true }).inputValue()).toBe('2026-01-01')
       await page.getByRole('link', { name: 'Show the last 31 days' }).click()
       await sent.getByText(counts.format(all.sent), { exact: true }).waitFor()
+    })
+  })
+
+  it('begin with the first days of a campaign that has a start time', async () => {
+    const id = await addMailing(server, sink, { delivery: { start_at: '2026-01-05T09:00' } })
+    await visit(`campaigns/${id}`, async (page) => {
+      const days = page.getByLabel('Days')
+      await days.waitFor()
+      expect(await days.locator('option:checked').textContent()).toBe(FIRST_DAYS)
+      await page.getByText('5 Jan – 4 Feb 2026').first().waitFor()
     })
   })
 

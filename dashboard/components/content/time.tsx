@@ -1,5 +1,5 @@
 // Times, in the zone of the workspace. The exact one, with the zone, is in the title.
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useReducer } from 'preact/hooks'
 import { formatAgo, formatExact, formatInstant } from '../../texts/format.ts'
 import { useWorkspace } from '../../data/session.ts'
 import { shownText } from '../../texts/shown.ts'
@@ -25,15 +25,15 @@ const TICK_MS = 10_000
 /** «3 minutes ago», which goes on by itself. */
 export function Ago({ at }: TimeProps) {
   const { zone } = useWorkspace()
-  const [now, setNow] = useState(() => Date.now())
+  const [, tick] = useReducer((ticks: number) => ticks + 1, 0)
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), TICK_MS)
+    const timer = setInterval(() => tick(undefined), TICK_MS)
     return () => clearInterval(timer)
   }, [])
   if (at === null) return <span class="quiet-text">{shownText.never}</span>
   return (
     <time dateTime={at} title={formatExact(at, zone)}>
-      {formatAgo(at, now)}
+      {formatAgo(at, Date.now())}
     </time>
   )
 }

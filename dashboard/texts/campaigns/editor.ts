@@ -143,12 +143,15 @@ export const campaignEditorText = {
   start: 'Start campaign',
   schedule: 'Schedule campaign',
   startLead: (people: string) => `It is sent to ${people} now. Sent messages cannot be recalled.`,
+  startLeadMost: (people: string) =>
+    `It is sent to at most ${people} now: anyone who lacks a value of the template gets nothing. Sent messages cannot be recalled.`,
   startLeadUnknown: 'It is sent now. Sent messages cannot be recalled.',
   scheduleLead: (at: string) => `It is sent at ${at}. You can cancel it until then.`,
   afterStart: 'From then on, audience and content cannot be changed.',
   started: 'Campaign started',
   scheduled: 'Campaign scheduled',
   cannotStart: 'Correct the problems above, then start.',
+  checkAgain: 'Check again',
 
   estimateTitle: 'Who would get it now',
   estimateLead: 'Counted as at the start. With a million people, this takes a minute.',
@@ -160,6 +163,7 @@ export const campaignEditorText = {
   withoutAddress: 'No email address or customer id',
   groups: { campaign_control: 'Control group of the campaign', global_control: 'Global control group' },
   sendable: 'Would get a message',
+  sendableMost: 'At most: anyone who lacks a value below gets nothing.',
   minus: '−',
   by: { variation: 'By variation', locale: 'By language' },
   missing: 'Missing values',
@@ -173,7 +177,6 @@ export const campaignEditorText = {
   available: 'Available',
   short: 'not enough',
   duration: (text: string) => `Sending takes about ${text} at the sender’s rate.`,
-  again: 'Count again',
 
   previewTitle: 'What a person gets',
   previewLead: 'The message as this person would get it.',

@@ -6,7 +6,7 @@ import { useAddress } from '../../../data/address.ts'
 import { useWorkspace } from '../../../data/session.ts'
 import { reportText } from '../../../texts/campaigns/report.ts'
 import { formatDays } from '../../../texts/format.ts'
-import { chosenDays, EVERYTHING, PRESETS, type Level, type ReportQuestion } from './question.ts'
+import { chosenDays, EVERYTHING, type Level, type ReportQuestion } from './question.ts'
 import { namesIn, type StatsTree } from './report-context.ts'
 
 interface FiltersProps {
@@ -62,7 +62,7 @@ export function Filters({ question, tree, processedUntil }: FiltersProps) {
 
 function Days({ question }: { readonly question: ReportQuestion }) {
   const address = useAddress()
-  const { preset, from, to } = question
+  const { preset, presets, from, to } = question
   const choose = (days: string) =>
     address.set(days === 'dates' ? { days, from, to } : { days, from: undefined, to: undefined })
   const end = (name: 'from' | 'to') => (
@@ -80,7 +80,7 @@ function Days({ question }: { readonly question: ReportQuestion }) {
         name="days"
         label={reportText.days}
         value={preset}
-        options={PRESETS.map((value) => ({ value, label: reportText.presets[value] }))}
+        options={presets.map((value) => ({ value, label: reportText.presets[value] }))}
         onChange={choose}
       />
       {preset === 'dates' && end('from')}

@@ -12,7 +12,7 @@ export type Campaign = AnswerOf<'GET', '/core-services/v1/campaigns/:campaign_id
 /** The most days between the first and the last, as the API allows. */
 const APART_MAX = 30
 
-export const PRESETS = ['start', '7', '14', '31', 'dates'] as const
+const PRESETS = ['start', '7', '14', '31', 'dates'] as const
 export type Preset = (typeof PRESETS)[number]
 
 /** The names of the aggregates. */
@@ -22,6 +22,8 @@ export type Level = { readonly [name in keyof typeof EVERYTHING]: string }
 
 export interface ReportQuestion {
   readonly preset: Preset
+  /** What can be chosen: the first days only of a campaign whose first day is known. */
+  readonly presets: readonly Preset[]
   /** Calendar dates, both included. */
   readonly from: string
   readonly to: string
@@ -30,7 +32,7 @@ export interface ReportQuestion {
   readonly level: Level
 }
 
-/** The first day of a campaign that Tidings sends; undefined if others send it, or if it has not begun. */
+/** The first day of a campaign with a start time; undefined for all others. */
 function firstDay({ starts_at: startsAt }: Campaign, zone: string): number | undefined {
   return typeof startsAt === 'string' ? localDay(zone, Date.parse(startsAt)) : undefined
 }
@@ -41,10 +43,11 @@ export function useReportQuestion(campaign: Campaign): ReportQuestion {
   const today = useToday()
   const start = firstDay(campaign, zone)
   const begun = start !== undefined && start <= today ? start : undefined
-  const wanted = PRESETS.find((preset) => preset === get('days'))
-  const preset = wanted ?? (begun === undefined ? '31' : 'start')
+  const presets = PRESETS.filter((preset) => preset !== 'start' || begun !== undefined)
+  const preset = presets.find((preset) => preset === get('days')) ?? (begun === undefined ? '31' : 'start')
   return {
     preset,
+    presets,
     ...daysOf(preset, { today, begun, get }),
     attribution: ATTRIBUTION_TYPES.find((type) => type === get('attribution')) ?? 'CLICK_THROUGH',
     metric: METRIC_TYPES.find((type) => type === get('count')) ?? 'UNIQUE',
@@ -66,7 +69,7 @@ function daysOf(preset: Preset, { today, begun, get }: Known): { readonly from: 
   switch (preset) {
     case 'start': {
       const first = begun ?? today - APART_MAX
-      return dates(first, Math.min(first + APART_MAX, Math.max(today, first)))
+      return dates(first, Math.min(first + APART_MAX, today))
     }
     case 'dates': {
       const last = fromCalendarDate(get('to') ?? '') ?? today

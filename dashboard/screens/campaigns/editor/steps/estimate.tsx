@@ -100,12 +100,13 @@ function shareOf(part: number, whole: number): string {
 }
 
 /** They add up: the first without all removals is the last. */
-export function funnelOf({
+function funnelOf({
   audience,
   without_address,
   groups,
   removed,
   sendable,
+  missing_values: missing,
 }: CampaignEstimate): readonly FunnelStep[] {
   const removal = (title: string, people: number, hint?: string) => {
     return { title, people, isRemoval: true, ...(hint !== undefined && { hint }) }
@@ -119,8 +120,18 @@ export function funnelOf({
   return [
     { title: campaignEditorText.inSegments, people: audience + without_address, isRemoval: false },
     ...removals.filter(({ people }) => people > 0),
-    { title: campaignEditorText.sendable, people: sendable, isRemoval: false },
+    {
+      title: campaignEditorText.sendable,
+      people: sendable,
+      isRemoval: false,
+      ...(lacksValues(missing) && { hint: campaignEditorText.sendableMost }),
+    },
   ]
+}
+
+/** Whether some of those who would be sent a message may lack a value, and get nothing. */
+export function lacksValues(missing: CampaignEstimate['missing_values']): boolean {
+  return Object.keys(missing).length > 0
 }
 
 interface PartsProps {

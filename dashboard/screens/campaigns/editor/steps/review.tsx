@@ -17,7 +17,7 @@ import { answerOf } from '../../../segments/conditions/condition-choices.ts'
 import { Faults } from '../faults.tsx'
 import type { StepProps } from '../use-campaign-draft.ts'
 import type { CampaignForm, EditedCampaign } from '../campaign-form.ts'
-import { EstimateCard } from './estimate.tsx'
+import { EstimateCard, lacksValues, type CampaignEstimate } from './estimate.tsx'
 import { PreviewCard } from './preview.tsx'
 import { startText, summaryOf, useCampaignNames } from '../summary.ts'
 
@@ -85,16 +85,19 @@ function SavedReview({ campaign, draft }: StepProps & { readonly campaign: Edite
       <Card>
         <div class="row apart">
           <p class="quiet-text">{isFine ? campaignEditorText.afterStart : campaignEditorText.cannotStart}</p>
-          <Button kind="main" icon="send" isDisabled={!isFine} onClick={() => setStarting(true)}>
-            {isLater ? campaignEditorText.schedule : campaignEditorText.start}
-          </Button>
+          <div class="row">
+            {!isFine && <Button onClick={check.again}>{campaignEditorText.checkAgain}</Button>}
+            <Button kind="main" icon="send" isDisabled={!isFine} onClick={() => setStarting(true)}>
+              {isLater ? campaignEditorText.schedule : campaignEditorText.start}
+            </Button>
+          </div>
         </div>
       </Card>
       {isStarting && (
         <StartDialog
           campaign={campaign}
           draft={draft}
-          people={answerOf(estimate)?.sendable}
+          estimate={answerOf(estimate)}
           onClose={() => setStarting(false)}
         />
       )}
@@ -104,12 +107,12 @@ function SavedReview({ campaign, draft }: StepProps & { readonly campaign: Edite
 
 interface StartDialogProps extends StepProps {
   readonly campaign: EditedCampaign
-  /** How many would be sent a message; undefined while nobody knows. */
-  readonly people: number | undefined
+  /** Undefined while nobody knows. */
+  readonly estimate: CampaignEstimate | undefined
   readonly onClose: () => void
 }
 
-function StartDialog({ campaign, people, draft, onClose }: StartDialogProps) {
+function StartDialog({ campaign, estimate, draft, onClose }: StartDialogProps) {
   const { client } = useData()
   const { page, zone } = useWorkspace()
   const { route } = useLocation()
@@ -121,20 +124,24 @@ function StartDialog({ campaign, people, draft, onClose }: StartDialogProps) {
     draft.setFaults([])
     route(page('campaigns', campaign_id, 'run'))
   }
-  const now =
-    people === undefined
-      ? campaignEditorText.startLeadUnknown
-      : campaignEditorText.startLead(formatCounted(people, 'person', 'people'))
   return (
     <ConfirmDialog
       title={at === undefined ? campaignEditorText.start : campaignEditorText.schedule}
       act={start}
       onClose={onClose}
     >
-      <p>{at === undefined ? now : campaignEditorText.scheduleLead(`${at} (${zone})`)}</p>
+      <p>{at === undefined ? startLead(estimate) : campaignEditorText.scheduleLead(`${at} (${zone})`)}</p>
       <p class="quiet-text">{campaignEditorText.afterStart}</p>
     </ConfirmDialog>
   )
+}
+
+function startLead(estimate: CampaignEstimate | undefined): string {
+  if (!estimate) return campaignEditorText.startLeadUnknown
+  const people = formatCounted(estimate.sendable, 'person', 'people')
+  return lacksValues(estimate.missing_values)
+    ? campaignEditorText.startLeadMost(people)
+    : campaignEditorText.startLead(people)
 }
 
 function Summary({ form }: { readonly form: CampaignForm }) {
