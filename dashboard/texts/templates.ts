@@ -92,6 +92,8 @@ export const templateText = {
   keys: 'Ctrl Enter saves. Escape, then Tab leaves the editor.',
   faults: (count: number) => formatCounted(count, 'problem'),
   noFaults: 'No problems for this person',
+  lackingValue:
+    'A person who lacks a value gets nothing, unless the template has a default for it: {{ first_name | default: "you" }}',
   atPlace: (line: number, column: number) => `Line ${line}, column ${column}`,
   blocks: { template: 'for everyone', coupons: 'for everyone', value: 'for this person' },
   mineInGreen: 'Green lines are yours, red ones theirs.',
@@ -110,6 +112,7 @@ export const previewText = {
   frame: 'Preview of the email',
   nothingYet: 'Write or paste HTML to see it here.',
   notRendered: 'Fix the problems to see the preview.',
+  renderedBefore: 'Fix the problems to see the preview. Below is how it looked before.',
 }
 
 export const versionsText = {

@@ -176,6 +176,7 @@ describeInChromium('Templates in the dashboard', (browser) => {
       const id = await templates.add({}, { email_content: '<p>Hello {{ first_name }}</p>' })
       await page.goto(at(`/${id}`))
       await page.getByText('No value for first_name').waitFor()
+      await page.getByText('A person who lacks a value gets nothing').waitFor()
       await page.getByLabel('Preview as').fill('ada-1')
       await page.getByLabel('Preview as').press('Tab')
       await mailIn(page).getByText('Hello Ada').waitFor()

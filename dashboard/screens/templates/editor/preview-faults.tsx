@@ -29,6 +29,7 @@ export function PreviewFaults({ faults, onChoose }: PreviewFaultsProps) {
           </li>
         ))}
       </ul>
+      {faults.some(({ kind }) => kind === 'value') && <p class="note">{templateText.lackingValue}</p>}
     </section>
   )
 }

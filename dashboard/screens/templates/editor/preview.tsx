@@ -96,12 +96,10 @@ function Rendered({ preview: { subject, sender_name: sender, html } }: { readonl
         <dt>{previewText.subject}</dt>
         <dd>{subject === null || subject === '' ? templateText.none : subject}</dd>
       </dl>
-      {html === null && <p class="quiet-text">{previewText.notRendered}</p>}
-      {last.current !== null && (
-        <div class={html === null ? 'previous' : 'current'}>
-          <MailFrame html={last.current} title={previewText.frame} />
-        </div>
+      {html === null && (
+        <p class="quiet-text">{last.current === null ? previewText.notRendered : previewText.renderedBefore}</p>
       )}
+      {last.current !== null && <MailFrame html={last.current} title={previewText.frame} />}
     </>
   )
 }
