@@ -147,9 +147,10 @@ function Remove({ sender }: { readonly sender: ListedSender }) {
   const [isOpen, setOpen] = useState(false)
   const act = async () => {
     await client.delete('/core-services/v1/senders/:sender_id', { path: { sender_id: sender.sender_id } })
-    await refresh('senders')
     toast(senderText.removed)
+    // First: this page would ask for what is no more.
     route(page('settings', 'senders'), true)
+    await refresh('senders')
   }
   return (
     <>
