@@ -7,7 +7,7 @@ import { SmtpFailure } from '../../../src/delivery/smtp/smtp-failure.ts'
 import { openSmtpSession, type SmtpSession } from '../../../src/delivery/smtp/smtp-session.ts'
 import { startMailPage } from '../../support/mail-sink/mail-page.ts'
 import { startMailSink, type MailSink, type MailSinkOptions } from '../../support/mail-sink/mail-sink.ts'
-import { readMail } from '../../support/mail-sink/read-mail.ts'
+import { headerOf, readMail } from '../../support/mail-sink/read-mail.ts'
 import { RecordedMails, readRecordedMails } from '../../support/mail-sink/recorded-mails.ts'
 
 const RAW = [
@@ -151,5 +151,18 @@ describe('the page of a sink', () => {
     expect(text?.trim()).toBe('Grüße')
     expect(html).toBe('<p>Grüße</p><script>alert(1)</script>')
     expect(attachments).toEqual([])
+  })
+
+  it.each([
+    ['a space before a soft line break', 'what is =\r\nnew', 'what is new'],
+    ['a tab before a soft line break', 'what is\t=\nnew', 'what is\tnew'],
+    ['no white space at the end of a line', 'what is \t\r\nnew \t', 'what is\r\nnew'],
+    ['no white space behind a soft line break', 'what is = \t\r\nnew', 'what is new'],
+    ['encoded white space at the end of a line', 'what is=20\r\nnew=09', 'what is \r\nnew\t'],
+  ])('keeps %s of a quoted-printable text', (_what, body, text) => {
+    const head = 'Subject: =?utf-8?q?new_?= =?utf-8?q?spring?=\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n'
+    const mail = readMail(Buffer.from(head + body))
+    expect(mail.text).toBe(text)
+    expect(headerOf(mail, 'subject')).toBe('new spring')
   })
 })

@@ -75,9 +75,11 @@ function decodeBody(body: string, encoding = '7bit'): Buffer {
   return Buffer.from(/^quoted-printable$/i.test(encoding) ? decodeQuotedPrintable(body) : body, 'latin1')
 }
 
+/** White space at the end of a line was added on the way; before the `=` of a soft line break it is part of the text. */
 function decodeQuotedPrintable(text: string): string {
   return text
-    .replaceAll(/[ \t]*=\r?\n/g, '')
+    .replaceAll(/[ \t]+$/gm, '')
+    .replaceAll(/=\r?\n/g, '')
     .replaceAll(/=([\dA-F]{2})/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }
 
@@ -89,7 +91,7 @@ function decodeWords(value: string): string {
   const bytes = joined.replaceAll(WORD, (_all, encoding: string, text: string) =>
     encoding.toLowerCase() === 'b'
       ? Buffer.from(text, 'base64').toString('latin1')
-      : decodeQuotedPrintable(text.replaceAll('_', ' ')),
+      : decodeQuotedPrintable(text.replaceAll('_', '=20')),
   )
   return Buffer.from(bytes, 'latin1').toString('utf8')
 }
