@@ -63,7 +63,7 @@ const FIRST = ['cluster-faults-jetstream', 'jetstream-log', ...WAITING, 'cluster
  * Chromium takes the processors whole, so that servers of other suites would be late for what they promise. Its suites run after all
  * others, and only as many at a time as there are processors.
  */
-const IN_CHROMIUM = 'test/dashboard/**/*.test.ts'
+const IN_CHROMIUM = 'test/{dashboard/**/*,delivery/smtp/mail-page}.test.ts'
 
 /**
  * Suites whose requests take the fast path, which also run with `FAST_PATH=off` (`test/support/server.ts`). Those of all others go to

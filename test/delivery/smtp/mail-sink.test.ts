@@ -138,11 +138,26 @@ describe('the page of a sink', () => {
     expect(list.indexOf('second@to.test')).toBeLessThan(list.indexOf('first@to.test'))
     expect(list).toContain('Grüße €')
     const shown = (await get('/mails/1')).text
-    expect(shown).toContain('<iframe sandbox src="/mails/1/html"')
+    expect(shown).toContain('<iframe sandbox="allow-popups allow-popups-to-escape-sandbox" src="/mails/1/html"')
     expect(shown).not.toContain('<script')
-    expect((await get('/mails/1/html')).policy).toMatch(/^sandbox; default-src 'none'/)
+    expect((await get('/mails/1/html')).policy).toMatch(
+      /^sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'/,
+    )
     expect((await get('/mails/1/raw')).text).toBe(RAW)
     expect((await get('/mails/3')).status).toBe(404)
+    await page.stop()
+  })
+
+  it.each([
+    ['See https://a.test/?b=1&c=2.', 'See <a href="https://a.test/?b=1&amp;c=2" REST>https://a.test/?b=1&amp;c=2</a>.'],
+    ['(http://a.test/)<b>', '(<a href="http://a.test/" REST>http://a.test/</a>)&lt;b&gt;'],
+    ['http://a.test/"onclick="', '<a href="http://a.test/" REST>http://a.test/</a>&quot;onclick=&quot;'],
+    ['javascript:alert(1) data:,a', 'javascript:alert(1) data:,a'],
+  ])('shows the text %s with links that open tabs', async (text, html) => {
+    const { number } = sink.mails.add({ connection: 1, at: 0, from: '', to: [], raw: Buffer.from(`\r\n\r\n${text}`) })
+    const page = await startMailPage(sink.mails, 0)
+    const shown = await (await fetch(`${page.url}/mails/${number}`)).text()
+    expect(shown).toContain(`<pre>${html.replace('REST', 'target="_blank" rel="noopener"')}</pre>`)
     await page.stop()
   })
 

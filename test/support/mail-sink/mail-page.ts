@@ -1,5 +1,6 @@
 // The page of `npm run mail-sink`: the messages that the sink keeps, newest first, and each with headers, HTML, text and source. Plain
-// HTML without scripts. The HTML of a message is shown in a frame that can run nothing and belongs to no origin.
+// HTML without scripts. The HTML of a message is shown in a frame that can run nothing and belongs to no origin. Links of a message open
+// in new tabs.
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,6 +10,10 @@ import type { RecordedMail, RecordedMails } from './recorded-mails.ts'
 const HOST = '127.0.0.1'
 /** Messages on the list. */
 const LISTED_MAX = 200
+/** What the frame of a message may do: open links in tabs, which are not sandboxed themselves. */
+const SANDBOX = 'allow-popups allow-popups-to-escape-sandbox'
+/** Leaves out the punctuation after an address, which belongs to the sentence. */
+const ADDRESS = /(https?:\/\/[^\s<>"]+(?<![.,;:!?)\]']))/i
 
 interface MailPage {
   readonly url: string
@@ -65,16 +70,24 @@ function toMail(mail: RecordedMail): string {
   const rows = [...envelope, ...headers]
     .map(([name, value]) => `<tr><th scope="row">${escapeHtml(name)}</th><td>${escapeHtml(value)}</td></tr>`)
     .join('')
-  const frame = `<iframe sandbox src="/mails/${number}/html" title="The HTML of the mail"></iframe>`
+  const frame = `<iframe sandbox="${SANDBOX}" src="/mails/${number}/html" title="The HTML of the mail"></iframe>`
   const names = attachments.map((name) => `<li>${escapeHtml(name)}</li>`).join('')
   return toPage(
     headerOf(read, 'subject') || '(no subject)',
     `<p><a href="/">All mails</a> · <a href="/mails/${number}/raw">Source</a></p>
 <h2>HTML</h2>${html === undefined ? '<p>None.</p>' : frame}
-<h2>Text</h2>${text === undefined ? '<p>None.</p>' : `<pre>${escapeHtml(text)}</pre>`}
+<h2>Text</h2>${text === undefined ? '<p>None.</p>' : `<pre>${toLinkedText(text)}</pre>`}
 <h2>Attachments</h2>${names === '' ? '<p>None.</p>' : `<ul>${names}</ul>`}
 <h2>Headers</h2><table><tbody>${rows}</tbody></table>`,
   )
+}
+
+/** Text as HTML in which addresses of the web are links. */
+function toLinkedText(text: string): string {
+  // `split` with a group: every second piece is an address.
+  const pieces = text.split(ADDRESS).map(escapeHtml)
+  const toLink = (address: string) => `<a href="${address}" target="_blank" rel="noopener">${address}</a>`
+  return pieces.map((piece, index) => (index % 2 === 0 ? piece : toLink(piece))).join('')
 }
 
 function answer(response: ServerResponse, html: string, status = 200): void {
@@ -88,8 +101,13 @@ function answerRaw(response: ServerResponse, { raw }: RecordedMail): void {
 
 /** Pictures are loaded, so that a template looks as it does to people; scripts, forms and frames are not run. */
 function answerFrame(response: ServerResponse, { raw }: RecordedMail): void {
-  const policy = "sandbox; default-src 'none'; img-src * data:; style-src 'unsafe-inline' *; font-src *"
-  respond(response, { status: 200, type: 'text/html; charset=utf-8', policy }, readMail(raw).html ?? '')
+  const policy = `sandbox ${SANDBOX}; default-src 'none'; img-src * data:; style-src 'unsafe-inline' *; font-src *`
+  respond(response, { status: 200, type: 'text/html; charset=utf-8', policy }, openInTabs(readMail(raw).html ?? ''))
+}
+
+/** The tag comes after the doctype: Chromium lays out a page that begins with anything else in quirks mode. */
+function openInTabs(html: string): string {
+  return html.replace(/^(?:\s*<!doctype[^>]*>)?/i, '$&<base target="_blank">')
 }
 
 interface Head {
@@ -104,6 +122,8 @@ function respond(response: ServerResponse, { status, type, policy }: Head, body:
     'content-security-policy': policy,
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'no-referrer',
+    // A tab that a link of a mail opens cannot reach the page, even if the link asks for it by `rel` or a name.
+    'cross-origin-opener-policy': 'same-origin',
     'cache-control': 'no-store',
   })
   response.end(body)
