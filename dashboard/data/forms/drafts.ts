@@ -98,11 +98,19 @@ const QUESTION = 'You have changes that are not saved. Leave this page? They sta
 
 /** Asks when the page is closed, and when a link leads away. */
 function askBeforeLeaving(): () => void {
-  const onUnload = (event: BeforeUnloadEvent) => event.preventDefault()
+  // A link that leads out of the dashboard ends the page: for that one end, the question has had its answer.
+  let isAnswered = false
+  const onUnload = (event: BeforeUnloadEvent) => {
+    if (!isAnswered) event.preventDefault()
+    isAnswered = false
+  }
   const onClick = (event: MouseEvent) => {
+    isAnswered = false
     const link = (event.target as Element).closest('a[href]')
     const isAway = link && isElsewhere(link.getAttribute('href') ?? '') && link.getAttribute('target') !== '_blank'
-    if (!isAway || event.ctrlKey || event.metaKey || event.shiftKey || globalThis.confirm(QUESTION)) return
+    if (!isAway || event.ctrlKey || event.metaKey || event.shiftKey) return
+    isAnswered = globalThis.confirm(QUESTION)
+    if (isAnswered) return
     event.preventDefault()
     event.stopPropagation()
   }
