@@ -85,6 +85,11 @@ describeInChromium('Campaigns that people make', (browser) => {
       expect(await goalsStep.textContent()).toBe('3Goals')
       await page.getByLabel('Event', { exact: true }).fill('Order Placed')
       await expect.poll(() => goalsStep.textContent()).toBe('Goals(complete)')
+      await page.getByRole('button', { name: 'Add event detail' }).click()
+      await expect.poll(() => goalsStep.textContent()).toBe('3Goals')
+      await page.getByLabel('Name of the attribute').fill('channel')
+      await page.getByLabel('Value', { exact: true }).fill('web')
+      await expect.poll(() => goalsStep.textContent()).toBe('Goals(complete)')
       await page.getByRole('link', { name: 'Continue: Schedule' }).click()
       await page.getByRole('link', { name: 'Continue: Review' }).click()
       await page.getByRole('button', { name: 'Save draft and check' }).click()
@@ -260,6 +265,7 @@ describeInChromium('Campaigns that people make', (browser) => {
     await open(`/new?from=${id}`, async (page) => {
       const name = page.getByLabel('Campaign name')
       expect(await name.inputValue()).toBe('Copy of Spring news')
+      expect(await page.getByRole('button', { name: 'Save draft' }).isEnabled()).toBe(true)
       expect(await page.getByLabel('Percent of the audience').inputValue()).toBe('12.5')
       await name.fill('Autumn news')
       await page.reload()
@@ -297,6 +303,24 @@ describeInChromium('Campaigns that people make', (browser) => {
       expect(await name.inputValue()).toBe('Typed last')
       await save.click()
       await expect.poll(async () => (await calls.fetch(id)).name).toBe('Typed last')
+    })
+  })
+
+  it('asks once before a link leads out of the dashboard, and again before each other end of the page', async () => {
+    await open('/new', async (page) => {
+      const asked: string[] = []
+      const answers = [false, true, true]
+      page.on('dialog', (dialog) => {
+        asked.push(dialog.type())
+        void (answers.shift() ? dialog.accept() : dialog.dismiss())
+      })
+      await page.getByLabel('Campaign name').fill('Not saved')
+      await page.getByRole('link', { name: 'API reference' }).click()
+      await page.reload()
+      await page.getByRole('heading', { name: 'Not saved' }).waitFor()
+      await page.getByRole('link', { name: 'API reference' }).click()
+      await page.waitForURL(/\/docs/)
+      expect(asked).toEqual(['confirm', 'beforeunload', 'confirm'])
     })
   })
 

@@ -11,9 +11,10 @@ import { useAddress } from '../../../data/address.ts'
 import { useWorkspace } from '../../../data/session.ts'
 import { campaignEditorText } from '../../../texts/campaigns/editor.ts'
 import { campaignsText } from '../../../texts/campaigns.ts'
+import { toComparison } from '../../segments/conditions/leaf-form.ts'
 import { CampaignStateBadge } from '../campaign-state.tsx'
 import { AudienceStep } from './steps/audience.tsx'
-import { fromCampaign, type CampaignForm, type EditedCampaign } from './campaign-form.ts'
+import { fromCampaign, type CampaignForm, type EditedCampaign, type GoalForm } from './campaign-form.ts'
 import { ContentStep } from './steps/content.tsx'
 import { Faults } from './faults.tsx'
 import { GoalsStep } from './steps/goals.tsx'
@@ -44,6 +45,8 @@ export function CampaignEditor({ campaign, saved }: CampaignEditorProps) {
   const draft = useCampaignDraft({ key: campaignDraftKey(from), campaign, saved })
   const { form, faults, error, isChanged } = draft
   const isDraft = campaign === undefined || campaign.state === 'draft'
+  // It can be saved as it is; an empty form cannot.
+  const isNewCopy = campaign === undefined && from !== undefined
   useSaveKey(draft.save)
   const parent =
     campaign === undefined || isDraft
@@ -56,7 +59,7 @@ export function CampaignEditor({ campaign, saved }: CampaignEditorProps) {
       lead={isDraft && (isChanged || !campaign ? campaignEditorText.unsaved : campaignEditorText.allSaved)}
       actions={
         isDraft && (
-          <Button isBusy={draft.isSaving} isDisabled={!isChanged} onClick={() => void draft.save()}>
+          <Button isBusy={draft.isSaving} isDisabled={!isChanged && !isNewCopy} onClick={() => void draft.save()}>
             {draft.isSaving ? campaignEditorText.saving : campaignEditorText.saveDraft}
           </Button>
         )
@@ -151,11 +154,17 @@ function isDone(step: EditorStep, { name, include, senderId, variations, goals }
     case 'content':
       return senderId !== '' && variations.every(({ templateId }) => templateId !== '')
     case 'goals':
-      return goals.length > 0 && goals.every((goal) => goal.name.trim() !== '' && goal.event.trim() !== '')
+      return goals.length > 0 && goals.every(isGoalComplete)
     case 'schedule':
     case 'review':
       return false
   }
+}
+
+function isGoalComplete({ name, event, where }: GoalForm): boolean {
+  const details = where.map(toComparison)
+  const isNamed = name.trim() !== '' && event.trim() !== ''
+  return isNamed && details.every(({ attribute, value }) => attribute.trim() !== '' && value !== '')
 }
 
 function Conflict({ draft, other }: StepProps & { readonly other: EditedCampaign }) {
