@@ -135,7 +135,7 @@ function Variation({ variation, name, isOnly, onChange, onRemove }: VariationPro
       choices={TEMPLATE_CHOICES}
       value={templateId}
       onChange={(id) => onChange({ templateId: id, version: '' })}
-      empty={campaignEditorText.noTemplates}
+      empty={<NoTemplates />}
       beside={
         <a href={page('templates', templateId)} target="_blank">
           {campaignEditorText.openTemplate}
@@ -176,6 +176,21 @@ function Variation({ variation, name, isOnly, onChange, onRemove }: VariationPro
         />
       </div>
     </div>
+  )
+}
+
+function NoTemplates() {
+  const { may, page } = useWorkspace()
+  if (!may('templates.write')) return <p>{campaignEditorText.noTemplatesOther}</p>
+  return (
+    <>
+      <p>{campaignEditorText.noTemplates}</p>
+      <p>
+        <a href={page('templates', 'new')} target="_blank">
+          {campaignEditorText.createTemplate}
+        </a>
+      </p>
+    </>
   )
 }
 
