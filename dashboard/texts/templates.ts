@@ -105,7 +105,7 @@ export const previewText = {
   lead: 'What a person would receive. Links are not tied to anyone.',
   asWritten: 'As written: nothing is filled in.',
   person: 'Preview as',
-  personHint: 'A customer id. If empty, a person without attributes.',
+  personHint: 'A customer id or an email address. If empty, a person without attributes.',
   personPlaceholder: 'Find by id or email address',
   subject: 'Subject',
   from: 'From',

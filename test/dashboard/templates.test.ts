@@ -166,19 +166,22 @@ describeInChromium('Templates in the dashboard', (browser) => {
     })
   })
 
-  it('previews as a person of one’s choice, who stands in the address with width and scheme', async () => {
+  it.each([
+    ['id', 'ada-1'],
+    ['email address', 'Ada@example.com'],
+  ])('previews as a person by %s, who stands in the address with width and scheme', async (_what, ada) => {
     await visit({}, async ({ page, at, templates, workspace }) => {
       await trackingOf(server, workspace).apply({
         type: 'customer',
         customer_id: 'ada-1',
-        attributes: { first_name: 'Ada' },
+        attributes: { first_name: 'Ada', email: 'ada@example.com' },
       })
       const id = await templates.add({}, { email_content: '<p>Hello {{ first_name }}</p>' })
       await page.goto(at(`/${id}`))
       await page.getByText('No value for first_name').waitFor()
       await page.getByText('A person who lacks a value gets nothing').waitFor()
-      await page.getByLabel('Preview as').fill('ada-1')
-      await page.getByLabel('Preview as').press('Tab')
+      await page.getByLabel('Preview as').fill(ada)
+      await page.getByLabel('Preview as').press('Enter')
       await mailIn(page).getByText('Hello Ada').waitFor()
       await page.getByText('No problems for this person').waitFor()
       await page.getByText('Phone').click()

@@ -59,6 +59,7 @@ interface MailPreviewProps extends PreviewState {
 
 export function MailPreview({ preview, error, isEmpty }: MailPreviewProps) {
   const address = useAddress()
+  const { client } = useData()
   const { may } = useWorkspace()
   return (
     <Card title={previewText.title} lead={previewText.lead}>
@@ -69,7 +70,7 @@ export function MailPreview({ preview, error, isEmpty }: MailPreviewProps) {
           hint={previewText.personHint}
           placeholder={previewText.personPlaceholder}
           value={address.get('person') ?? ''}
-          onChange={(person) => address.set({ person })}
+          onChange={(text) => void toPerson(client, text).then((person) => address.set({ person }))}
           find={findPeople}
         />
       )}
@@ -111,6 +112,19 @@ export function WrittenCard({ html }: { readonly html: string }) {
       <MailFrame html={html} title={previewText.frame} />
     </Card>
   )
+}
+
+/** The id of the person with this email address; any other text is taken as an id. */
+async function toPerson(client: Client, text: string): Promise<string> {
+  if (!text.includes('@')) return text
+  try {
+    const found = await findPeople(client, text, new AbortController().signal)
+    const isNamed = ({ name }: Suggestion) => name.toLowerCase() === text.toLowerCase()
+    return (found.find(({ id }) => id === text) ?? found.find(isNamed))?.id ?? text
+  } catch {
+    // The preview names what is wrong with the server.
+    return text
+  }
 }
 
 async function findPeople(client: Client, search: string, signal: AbortSignal): Promise<readonly Suggestion[]> {
