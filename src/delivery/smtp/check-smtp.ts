@@ -32,8 +32,10 @@ function failed(settings: SmtpSettings, { reply }: SmtpFailure): SmtpOutcomes {
     const detail = `${nameOf(settings)} refuses the credentials: ${text}`
     return { connection: connected(settings), authentication: { result: 'failed', detail } }
   }
+  const isWithoutTls = reply.stage === 'tls' && reply.code !== null && reply.code >= 500
+  const problem = isWithoutTls ? 'does not offer STARTTLS, which the sender requires' : 'cannot be used'
   return {
-    connection: { result: 'failed', detail: `${nameOf(settings)} cannot be used: ${text}` },
+    connection: { result: 'failed', detail: `${nameOf(settings)} ${problem}: ${text}` },
     authentication: { result: 'unknown', detail: 'There was no connection on which to authenticate.' },
   }
 }

@@ -73,8 +73,11 @@ describeEachStore('The check of a sender (check_sender)', (kind) => {
   })
 
   it('needs encryption where the sender does', async () => {
-    const results = await resultsOf({ smtp: { ...smtp(), security: 'starttls' } })
-    expect(results).toMatchObject({ connection: 'failed', authentication: 'unknown' })
+    const { body } = await calls.create({ ...SENDER, smtp: { ...smtp(), security: 'starttls' } })
+    const [connection, authentication] = (await calls.check(body.sender_id)).body.data
+    const detail = expect.stringContaining('does not offer STARTTLS, which the sender requires') as string
+    expect(connection).toMatchObject({ check: 'connection', result: 'failed', detail })
+    expect(authentication).toMatchObject({ check: 'authentication', result: 'unknown' })
   })
 
   it('does not authenticate without a user name', async () => {
