@@ -1,5 +1,5 @@
 // The words of senders and suppressions.
-import { formatCounted } from '../format.ts'
+import { formatCount, formatCounted } from '../format.ts'
 
 export const sendersText = {
   title: 'Senders',
@@ -65,6 +65,8 @@ export const senderText = {
   per_day: 'Messages per UTC day',
   connections: 'Concurrent connections',
   messages_per_connection: 'Messages per connection',
+  /** `limit`: the default; null: no limit. */
+  limitHint: (limit: number | null) => `If empty, ${limit === null ? 'no limit' : formatCount(limit)}.`,
 }
 
 export const checkText = {

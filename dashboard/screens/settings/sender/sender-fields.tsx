@@ -1,5 +1,6 @@
 // The fields of a sender.
 import type { ComponentChildren } from 'preact'
+import { SENDER_LIMIT_DEFAULTS } from '../../../../src/core/senders/sender.ts'
 import { Card } from '../../../components/content/card.tsx'
 import { CheckField, SelectField, TextField } from '../../../components/controls/field.tsx'
 import { senderText } from '../../../texts/settings/senders.ts'
@@ -136,13 +137,36 @@ function Others(props: SenderFieldsProps) {
         <ValueField {...pick(props)} name="tracking_url" type="url" hint={senderText.tracking_urlHint} isOptional />
       </div>
       <div class="form-row even">
-        <ValueField {...pick(props)} name="per_second" path="limits.per_second" isNumber />
-        <ValueField {...pick(props)} name="per_day" path="limits.per_day" isNumber isOptional />
-        <ValueField {...pick(props)} name="connections" path="limits.connections" isNumber />
-        <ValueField {...pick(props)} name="messages_per_connection" path="limits.messages_per_connection" isNumber />
+        <LimitField {...pick(props)} name="per_second" />
+        <LimitField {...pick(props)} name="per_day" />
+        <LimitField {...pick(props)} name="connections" />
+        <LimitField {...pick(props)} name="messages_per_connection" />
       </div>
     </Card>
   )
+}
+
+function LimitField({ name, ...field }: Pick<SenderFieldsProps, 'values' | 'change'> & { readonly name: LimitName }) {
+  return (
+    <ValueField
+      {...field}
+      name={name}
+      path={`limits.${name}`}
+      hint={senderText.limitHint(DEFAULTS[name])}
+      isNumber
+      isOptional
+    />
+  )
+}
+
+type LimitName = keyof ListedSender['limits']
+
+/** Null: no limit. */
+const DEFAULTS: { readonly [name in LimitName]: number | null } = {
+  per_second: SENDER_LIMIT_DEFAULTS.perSecond,
+  per_day: SENDER_LIMIT_DEFAULTS.perDay,
+  connections: SENDER_LIMIT_DEFAULTS.connections,
+  messages_per_connection: SENDER_LIMIT_DEFAULTS.messagesPerConnection,
 }
 
 function pick({ values, change }: SenderFieldsProps): Pick<SenderFieldsProps, 'values' | 'change'> {
