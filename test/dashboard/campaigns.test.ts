@@ -222,6 +222,11 @@ describeInChromium('Campaigns in the dashboard', (browser) => {
           stats.complaint_rate,
         ].map(toPercent),
       )
+      expect((await page.locator('.tile .note').allInnerTexts()).slice(1, 4)).toEqual([
+        'Estimated, because deliveries are not reported',
+        `Opens: ${counts.format(stats.impression)}`,
+        `Clicks: ${counts.format(stats.click)}`,
+      ])
       expect(new URL(page.url()).search).toBe('?count=TOTAL&show=percent')
     })
   })

@@ -63,6 +63,6 @@ export function measureHint(measure: Measure, metric: MetricType): string {
   const count = COUNTS[measure]
   if (!count) return RATES[measure]?.[1] ?? ''
   return metric === 'TOTAL'
-    ? `All messages, or times, that ${count.counts}.`
+    ? `Messages that ${count.counts}. A message counts each time this happens.`
     : `Distinct people with messages that ${count.counts}.`
 }

@@ -88,6 +88,10 @@ export const reportText = {
   percent: 'Percent',
   notReported: 'not reported',
   estimated: 'estimated',
+  /** Beneath a rate of deliveries. */
+  estimatedRate: 'Estimated, because deliveries are not reported',
+  /** Beneath the rate of a measure. */
+  counting: (measure: string, count: string) => `${measure}: ${count}`,
 
   overTime: 'Over time',
   overTimeLead: {

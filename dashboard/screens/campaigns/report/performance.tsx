@@ -85,17 +85,20 @@ function Tile({ count, rate, isPercent }: TileProps) {
   const stats = numbers.performance_stats
   const isUnreported = count === 'delivered' && stats.delivered === 0 && stats.sent > 0
   const counted = isUnreported ? reportText.notReported : formatCount(stats[count])
-  const [shown, beneath] = isPercent ? [rate, count] : [count, rate]
+  const shown = isPercent ? rate : count
+  const percent = formatPercent(stats[rate])
+  const ofRate = `${percent} ${measureTitle(rate).toLowerCase()}`
+  const ofCount = isUnreported ? reportText.estimatedRate : reportText.counting(measureTitle(count), counted)
   const isWord = isUnreported && !isPercent
   return (
     <div class="tile">
       <span class="tile-name">
         {measureTitle(shown)} <Hint measure={shown} />
       </span>
-      <span class={isWord ? 'tile-value word' : 'tile-value'}>{isPercent ? formatPercent(stats[rate]) : counted}</span>
+      <span class={isWord ? 'tile-value word' : 'tile-value'}>{isPercent ? percent : counted}</span>
       <span class="note">
-        {isPercent ? counted : formatPercent(stats[rate])} {measureTitle(beneath).toLowerCase()}
-        {isUnreported && `, ${reportText.estimated}`}
+        {isPercent ? ofCount : ofRate}
+        {isUnreported && !isPercent && `, ${reportText.estimated}`}
       </span>
     </div>
   )
