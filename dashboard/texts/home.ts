@@ -12,7 +12,8 @@ const ofAll = ({ count = 0, of = 0 }: Told, what: string) => `${formatCount(coun
 const nothing = () => ''
 
 export const homeText = {
-  lead: (role: string, id: string, zone: string) => `You are ${role} in the workspace ${id}. Times are in ${zone}.`,
+  lead: (role: string, id: string, zone: string) =>
+    `Your role in the workspace ${id} is ${role}. Times are in ${zone}.`,
   eventsPerMinute: 'Events per minute',
   eventsPerMinuteNote: 'Received in the last minute and processed',
   lag: 'Lag',
@@ -74,7 +75,7 @@ export const homeText = {
     keys: {
       title: 'Connect your programs',
       lead: 'They send events and users, and read reports, with a key.',
-      action: 'Show the keys',
+      action: 'Manage keys',
     },
     sender: {
       title: 'Set up a sender',

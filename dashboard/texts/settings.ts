@@ -49,6 +49,7 @@ export const apisText = {
   shownOnce: 'This is the new key. Copy it now: it is never shown again.',
   done: 'I have copied it',
   tryIt: 'Try it',
-  curlLead: 'This tracks an event for the user ada. Replace KEY with a key.',
+  curlLead:
+    'This tracks an event for the user ada. Replace KEY with the key of “Data”; with the other key you get 403.',
   curlNew: 'This tracks an event for the user ada with the new key.',
 }

@@ -16,7 +16,8 @@ export const welcomeText = {
   demo: 'Or try demo data',
   demoLead: 'Creates another workspace with a shop’s events, campaigns and users. One command removes it again.',
   next: 'Connect your programs',
-  nextLead: 'Settings › APIs shows both keys, with when they were created and last used.',
-  keys: 'Show the keys',
+  nextLead:
+    'Settings › APIs says when each of the two keys was created and last used, and can generate new ones. A key is shown only once, when it is new.',
+  keys: 'Manage keys',
   home: 'Go to the home page',
 }

@@ -49,7 +49,7 @@ describeInChromium('The first run', (browser) => {
         await page.getByText('Waiting for your first event').waitFor()
         expect(page.url()).toBe(`${server.url}/dashboard/main/welcome`)
         await page.getByText('bin/tidings demo').waitFor()
-        await page.getByRole('link', { name: 'Show the keys' }).waitFor()
+        await page.getByRole('link', { name: 'Manage keys' }).waitFor()
         await expectNoAxeViolations(page)
         await track(server, server.workspace)
         await page.getByText('It works: the event Order Placed from the user ada arrived').waitFor()

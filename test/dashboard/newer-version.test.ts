@@ -33,7 +33,7 @@ describeInChromium('A page that is older than the server', (browser) => {
       await page.goto('/dashboard/main')
       await page.getByRole('heading', { name: 'Home' }).waitFor()
       await removeScripts(page)
-      await page.getByRole('link', { name: 'Show the keys' }).click()
+      await page.getByRole('link', { name: 'Manage keys' }).click()
       await page.getByRole('heading', { name: 'A newer version of Tidings is available' }).waitFor()
       expect(page.url()).toBe(`${server.url}/dashboard/main/settings/apis`)
       await expectNoAxeViolations(page)
@@ -79,7 +79,7 @@ describeInChromium('A page that is older than the server', (browser) => {
       for (const address of [SCREENS, `${server.url}/dashboard`]) {
         await page.route(address, (route) => route.abort('connectionrefused'))
       }
-      await page.getByRole('link', { name: 'Show the keys' }).click()
+      await page.getByRole('link', { name: 'Manage keys' }).click()
       await page.getByRole('alert').getByText('The server cannot be reached.').waitFor()
       await expectNoAxeViolations(page)
       await page.unrouteAll()
