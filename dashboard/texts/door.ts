@@ -12,7 +12,7 @@ export const doorText = {
   setupLead: 'Your account will own every workspace on this server. You can invite others afterwards.',
   setupSubmit: 'Create your account',
   invitationTitle: 'Accept your invitation',
-  invitationLead: (role: string, workspace: string) => `You will be ${role} in ${workspace}.`,
+  invitationLead: (role: string, workspace: string) => `Your role in ${workspace} will be ${role}.`,
   everyWorkspace: 'every workspace',
   invitationSubmit: 'Create your account',
   signInToJoin: 'You already have an account. Sign in to accept.',

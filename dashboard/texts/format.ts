@@ -118,7 +118,7 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 export function formatAgo(at: string | number, now: number): string {
   const distance = new Date(at).getTime() - now
   const [unit, length] = UNITS.find(([, ms]) => Math.abs(distance) >= ms) ?? ['second', 1_000]
-  return relative.format(Math.trunc(distance / length), unit)
+  return relative.format(Math.round(distance / length), unit)
 }
 
 const LENGTHS: readonly (readonly [name: string, seconds: number])[] = [

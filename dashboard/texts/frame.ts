@@ -31,7 +31,7 @@ export const frameText = {
   notFound: 'Page not found',
   notFoundLead: 'The address may be wrong, or the item was deleted.',
   notAllowed: 'Your role does not include this page',
-  notAllowedLead: (role: string) => `You are ${role} in this workspace. An owner can change that.`,
+  notAllowedLead: (role: string) => `Your role in this workspace is ${role}. An owner can change it.`,
   noWorkspace: 'You have no role in a workspace yet',
   noWorkspaceLead: 'Ask an owner to give you one, then reload this page.',
   toHome: 'Go to the home page',

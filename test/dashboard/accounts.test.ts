@@ -55,7 +55,7 @@ describeInChromium('People in the dashboard', (browser) => {
       await page.getByRole('button', { name: 'Join the workspace' }).click()
       await page.getByRole('heading', { name: 'Home' }).waitFor()
       await page.goto(`/dashboard/${workspaceId}`)
-      await page.getByText('You are marketer').waitFor()
+      await page.getByText('is marketer').waitFor()
     })
   })
 
@@ -97,9 +97,9 @@ describeInChromium('People in the dashboard', (browser) => {
     await withPage(browser(), { url: server.url }, async (page) => {
       await enter(page, person)
       await page.goto('/dashboard/main')
-      await page.getByText(`You are ${role}`).waitFor()
+      await page.getByText(`is ${role}`).waitFor()
       await page.getByRole('heading', { name: /First steps|Needs attention/ }).waitFor()
-      expect(await page.getByRole('link', { name: 'Show the keys' }).count()).toBe(count)
+      expect(await page.getByRole('link', { name: 'Manage keys' }).count()).toBe(count)
       await expectNoAxeViolations(page)
     })
   })
