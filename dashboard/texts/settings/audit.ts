@@ -23,7 +23,7 @@ export const auditText = {
     statistics: 'Statistics',
   },
   who: 'Who',
-  whoHint: 'person:ada@example.com, key:data',
+  whoHint: 'person:ada@example.com',
   subject: 'Id of what was changed',
   from: 'From',
   to: 'To (exclusive)',
