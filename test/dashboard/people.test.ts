@@ -42,10 +42,11 @@ describeInChromium('People in Settings', (browser) => {
       const link = (await dialog.locator('code').textContent()) ?? ''
       await dialog.getByRole('button', { name: 'I have copied it' }).click()
       await page.getByRole('heading', { name: 'Open invitations' }).waitFor()
+      await page.getByRole('row').filter({ hasText: email }).getByText('in 7 days').waitFor()
 
       await withPage(browser(), { url: server.url }, async (invited) => {
         await acceptInvitation(invited, link)
-        await invited.getByText('You are analyst').waitFor()
+        await invited.getByText('is analyst').waitFor()
       })
 
       await page.reload()
