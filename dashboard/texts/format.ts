@@ -115,8 +115,8 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 ]
 
 /** «3 minutes ago», «in 2 days». */
-export function formatAgo(at: string | number, now: number): string {
-  const distance = new Date(at).getTime() - now
+export function formatAgo(at: string | number): string {
+  const distance = new Date(at).getTime() - Date.now()
   const [unit, length] = UNITS.find(([, ms]) => Math.abs(distance) >= ms) ?? ['second', 1_000]
   return relative.format(Math.round(distance / length), unit)
 }

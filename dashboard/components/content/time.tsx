@@ -33,7 +33,7 @@ export function Ago({ at }: TimeProps) {
   if (at === null) return <span class="quiet-text">{shownText.never}</span>
   return (
     <time dateTime={at} title={formatExact(at, zone)}>
-      {formatAgo(at, Date.now())}
+      {formatAgo(at)}
     </time>
   )
 }

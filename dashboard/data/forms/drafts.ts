@@ -27,7 +27,7 @@ export function useDraft<Value extends object>(key: string, saved: Value): FormD
   latest.current = value
   const text = kept && unsavedText(kept, saved)
   const isChanged = text !== undefined
-  useEffect(() => void inStorage((storage) => write(storage, name, text)), [name, text])
+  useEffect(() => inStorage((storage) => write(storage, name, text)), [name, text])
   useEffect(() => (isChanged ? askBeforeLeaving() : undefined), [isChanged])
   const forget = () => {
     // At once: a page that goes elsewhere now is not drawn again.
