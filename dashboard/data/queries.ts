@@ -70,7 +70,7 @@ export interface Query<Answer> {
   readonly isEmpty?: (answer: Answer) => boolean
   /** Shows this answer until another one arrives with another key; by default the one before. */
   readonly keepsPrevious?: boolean
-  /** False: nothing is asked yet. */
+  /** False: nothing is asked yet, or any more. */
   readonly isWanted?: boolean
 }
 

@@ -29,12 +29,14 @@ type Segment = AnswerOf<'GET', typeof URL>
 
 export default function SegmentPage({ segment_id }: { readonly segment_id: string }) {
   const { page } = useWorkspace()
+  const [isDeleted, setDeleted] = useState(false)
   const segment = useQuery({
     key: ['segment', segment_id],
+    isWanted: !isDeleted,
     ask: (client, signal) => getExactly(client, URL, { path: { segment_id }, signal }),
     topics: ['audit'],
   })
-  if (segment.state === 'filled') return <EditedSegment segment={segment.answer} />
+  if (segment.state === 'filled') return <EditedSegment segment={segment.answer} onDeleted={() => setDeleted(true)} />
   return (
     <Page title={segmentsText.title} parent={{ href: page('segments'), title: segmentsText.title }}>
       <Shown of={segment}>{() => null}</Shown>
@@ -81,7 +83,7 @@ function useEditedSegment(segment: Segment) {
   return { draft, change, send, save, show, other, setOther }
 }
 
-function EditedSegment({ segment }: { readonly segment: Segment }) {
+function EditedSegment({ segment, onDeleted }: Omit<DeleteDialogProps, 'onClose'>) {
   const { page, may } = useWorkspace()
   const [isDeleting, setDeleting] = useState(false)
   const { draft, change, send, save, show, other, setOther } = useEditedSegment(segment)
@@ -121,7 +123,16 @@ function EditedSegment({ segment }: { readonly segment: Segment }) {
           onClose={() => setOther(undefined)}
         />
       )}
-      {isDeleting && <DeleteDialog segment={segment} onDeleted={draft.forget} onClose={() => setDeleting(false)} />}
+      {isDeleting && (
+        <DeleteDialog
+          segment={segment}
+          onDeleted={() => {
+            draft.forget()
+            onDeleted()
+          }}
+          onClose={() => setDeleting(false)}
+        />
+      )}
     </Page>
   )
 }

@@ -31,11 +31,12 @@ export default function SenderPage({ sender_id: id }: { readonly sender_id: stri
   const { page, may } = useWorkspace()
   const parent = { href: page('settings', 'senders'), title: sendersText.title }
   const isNew = id === NEW_SENDER
+  const [isDeleted, setDeleted] = useState(false)
   const sender = useQuery({
     key: ['sender', id],
     ask: (client, signal) => client.get('/core-services/v1/senders/:sender_id', { path: { sender_id: id }, signal }),
     topics: ['audit'],
-    isWanted: !isNew,
+    isWanted: !isNew && !isDeleted,
   })
   if (isNew && may('senders.write')) {
     return (
@@ -55,7 +56,11 @@ export default function SenderPage({ sender_id: id }: { readonly sender_id: stri
   }
   const { answer } = sender
   return (
-    <SettingsPage title={answer.name} parent={parent} actions={may('senders.write') && <Remove sender={answer} />}>
+    <SettingsPage
+      title={answer.name}
+      parent={parent}
+      actions={may('senders.write') && <Remove sender={answer} onDeleted={() => setDeleted(true)} />}
+    >
       {may('senders.write') && <Checks senderId={answer.sender_id} />}
       <div class="long-form">
         <EditSender sender={answer} />
@@ -139,7 +144,7 @@ function EditSender({ sender }: { readonly sender: ListedSender }) {
   )
 }
 
-function Remove({ sender }: { readonly sender: ListedSender }) {
+function Remove({ sender, onDeleted }: { readonly sender: ListedSender; readonly onDeleted: () => void }) {
   const { client } = useData()
   const refresh = useRefresh()
   const { page } = useWorkspace()
@@ -147,10 +152,10 @@ function Remove({ sender }: { readonly sender: ListedSender }) {
   const [isOpen, setOpen] = useState(false)
   const act = async () => {
     await client.delete('/core-services/v1/senders/:sender_id', { path: { sender_id: sender.sender_id } })
-    toast(senderText.removed)
-    // First: this page would ask for what is no more.
-    route(page('settings', 'senders'), true)
+    onDeleted()
     await refresh('senders')
+    toast(senderText.removed)
+    route(page('settings', 'senders'), true)
   }
   return (
     <>

@@ -28,8 +28,10 @@ interface TemplatePageProps {
 
 export function TemplatePage({ id, tab, lead, children }: TemplatePageProps) {
   const { page, may } = useWorkspace()
+  const [isDeleted, setDeleted] = useState(false)
   const query = useQuery({
     key: ['template', id],
+    isWanted: !isDeleted,
     ask: (client, signal) => {
       return client.get('/v1.0/custom-templates/email/:external_template_id', {
         path: { external_template_id: id },
@@ -47,7 +49,10 @@ export function TemplatePage({ id, tab, lead, children }: TemplatePageProps) {
       beside={template && <States template={template} />}
       lead={lead}
       parent={{ href: page('templates'), title: templatesText.title }}
-      actions={template && may('templates.write') && <Actions template={template} again={query.again} />}
+      actions={
+        template &&
+        may('templates.write') && <Actions template={template} again={query.again} onDeleted={() => setDeleted(true)} />
+      }
     >
       <nav class="tabs" aria-label={templatesText.title}>
         {TABS.map((name) => {
@@ -78,7 +83,13 @@ function States({ template }: { readonly template: TemplateAnswer }) {
 
 type Action = 'archive' | 'restore' | 'delete'
 
-function Actions({ template, again }: { readonly template: TemplateAnswer; readonly again: () => void }) {
+interface ActionsProps {
+  readonly template: TemplateAnswer
+  readonly again: () => void
+  readonly onDeleted: () => void
+}
+
+function Actions({ template, again, onDeleted }: ActionsProps) {
   const { page } = useWorkspace()
   const [asked, setAsked] = useState<Action | undefined>(undefined)
   const isArchived = template.archived_at !== undefined
@@ -95,19 +106,25 @@ function Actions({ template, again }: { readonly template: TemplateAnswer; reado
           { label: templateText.delete, isDangerous: true, onClick: () => setAsked('delete') },
         ]}
       />
-      {asked && <Confirmation action={asked} template={template} again={again} onClose={() => setAsked(undefined)} />}
+      {asked && (
+        <Confirmation
+          action={asked}
+          template={template}
+          again={again}
+          onDeleted={onDeleted}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
     </>
   )
 }
 
-interface ConfirmationProps {
+interface ConfirmationProps extends ActionsProps {
   readonly action: Action
-  readonly template: TemplateAnswer
-  readonly again: () => void
   readonly onClose: () => void
 }
 
-function Confirmation({ action, template, again, onClose }: ConfirmationProps) {
+function Confirmation({ action, template, again, onDeleted, onClose }: ConfirmationProps) {
   const { client } = useData()
   const { page } = useWorkspace()
   const { route } = useLocation()
@@ -115,6 +132,7 @@ function Confirmation({ action, template, again, onClose }: ConfirmationProps) {
   if (action === 'delete') {
     const remove = async () => {
       await client.delete('/v1.0/custom-templates/email/:external_template_id', asked)
+      onDeleted()
       forgetDraft(page('templates', template.external_template_id), TEMPLATE_DRAFT)
       toast(templateText.deletedToast)
       route(page('templates'), true)
