@@ -25,19 +25,20 @@ export function useDraft<Value extends object>(key: string, saved: Value): FormD
   const value = kept ?? saved
   const latest = useRef(value)
   latest.current = value
-  const text = kept && unsavedText(kept, saved)
-  const isChanged = text !== undefined
-  useEffect(() => inStorage((storage) => write(storage, name, text)), [name, text])
+  const isChanged = kept !== undefined && JSON.stringify(kept) !== JSON.stringify(saved)
+  useEffect(() => {
+    if (!isChanged) inStorage((storage) => storage.removeItem(name))
+  }, [name, kept, isChanged])
   useEffect(() => (isChanged ? askBeforeLeaving() : undefined), [isChanged])
   const forget = () => {
     // At once: a page that goes elsewhere now is not drawn again.
-    inStorage((storage) => write(storage, name, undefined))
+    inStorage((storage) => storage.removeItem(name))
     keep(undefined)
   }
   const change = (typed: Value) => {
     latest.current = typed
     // At once: the page may be loaded again before it is drawn again.
-    inStorage((storage) => write(storage, name, unsavedText(typed, saved)))
+    inStorage((storage) => storage.setItem(name, JSON.stringify(typed)))
     keep(typed)
   }
   const settle = (sent: Value, stored: Value) => {
@@ -46,12 +47,6 @@ export function useDraft<Value extends object>(key: string, saved: Value): FormD
     else forget()
   }
   return { value, latest: () => latest.current, change, isChanged, settle, forget }
-}
-
-/** What is kept of a form; undefined if it is as saved. */
-function unsavedText(typed: object, saved: object): string | undefined {
-  const text = JSON.stringify(typed)
-  return text === JSON.stringify(saved) ? undefined : text
 }
 
 /** The members that were typed while `sent` was on its way; undefined if none was. */
@@ -63,22 +58,17 @@ export function typedSince<Value extends object>(sent: Value, typed: Value): Par
 
 /** Keeps what is typed for a form of another page, which begins with it. */
 export function keepDraft(path: string, key: string, value: object): void {
-  inStorage((storage) => write(storage, nameOf(path, key), JSON.stringify(value)))
+  inStorage((storage) => storage.setItem(nameOf(path, key), JSON.stringify(value)))
 }
 
 /** Throws away what was typed into a form of another page. */
 export function forgetDraft(path: string, key: string): void {
-  inStorage((storage) => write(storage, nameOf(path, key), undefined))
+  inStorage((storage) => storage.removeItem(nameOf(path, key)))
 }
 
 function read(name: string): unknown {
   const text = inStorage((storage) => storage.getItem(name))
   return text === null || text === undefined ? undefined : parseJsonText(text)
-}
-
-function write(storage: Storage, name: string, text: string | undefined): void {
-  if (text === undefined) storage.removeItem(name)
-  else storage.setItem(name, text)
 }
 
 /** Browsers may forbid the storage, and it may be full. Then drafts last as long as the page does. */

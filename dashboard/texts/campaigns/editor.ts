@@ -80,7 +80,6 @@ export const campaignEditorText = {
   template: 'Template',
   templateOf: (name: string) => `Template of variation ${name}`,
   noTemplates: 'There is no template yet. A campaign needs one: the content of its email.',
-  noTemplatesOther: 'There is no template yet. Ask a marketer of this workspace to create one under Templates.',
   createTemplate: 'Create a template',
   openTemplate: 'Open',
   variation: (name: string) => `Variation ${name}`,

@@ -180,8 +180,7 @@ function Variation({ variation, name, isOnly, onChange, onRemove }: VariationPro
 }
 
 function NoTemplates() {
-  const { may, page } = useWorkspace()
-  if (!may('templates.write')) return <p>{campaignEditorText.noTemplatesOther}</p>
+  const { page } = useWorkspace()
   return (
     <>
       <p>{campaignEditorText.noTemplates}</p>
